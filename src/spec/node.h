@@ -1,0 +1,138 @@
+// spec/node.h
+//
+// What the service and the agent of one node say to each other. The service states an *order*: what
+// this node should be doing now. The agent converges on it and *reports* where it is. Both are
+// declarative and may be repeated, so a message lost, doubled or late does no harm.
+//
+//   Gruca.PollOrder    {node, seen_version}  -> NodeOrder        waits up to kPollWait for a newer
+//   one Gruca.ReportNode   NodeReport            -> {}               idempotent Gruca.AppendLog
+//   bytes, headers x-gruca-node, x-gruca-offset -> {"size": n}
+//                      Appends at `offset`; bytes the service has are skipped; an offset beyond its
+//                      size is refused with the size it has, and the agent goes back to it.
+//
+// All three are AWS JSON 1.1 calls signed with the node's key, service name "gruca".
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/json.h"
+
+namespace gruca::spec {
+
+constexpr std::chrono::seconds kPollWait{20};
+
+// The file (mode 0600) that a node's agent is started with.
+struct NodeConfig {
+    std::string node_id;   // "<job>-algo-1-<6 hex>", unique for ever.
+    std::string endpoint;  // "http://127.0.0.1:7717"
+    std::string region;
+    std::string access_key;
+    std::string secret_key;
+    std::string work_dir;   // The agent's own; everything the node writes lies below it.
+    std::string store_uri;  // "file:///…": the object store of buckets.
+    std::vector<std::string> hidden_paths;  // Hidden from jobs: the service's data, AWS files, …
+
+    Json to_json() const;
+    static NodeConfig from_json(const Json& json);
+};
+
+struct TaskChannel {
+    std::string name;
+    std::string s3_uri;
+    std::string input_mode;      // "File"
+    std::string distribution;    // "FullyReplicated" or "ShardedByS3Key"
+    std::string content_type;    // Empty: not given.
+    std::string record_wrapper;  // "None"
+};
+
+struct TaskCheckpoint {
+    std::string s3_uri;
+    std::string local_path;
+};
+
+// One node's part of a job: all that the container contract needs.
+struct Task {
+    std::string job_name;
+    std::string job_arn;
+    std::string region;
+    std::string host;                    // "algo-2"
+    std::vector<std::string> hosts;      // Every host of the job; algo-1 first. Index = rank.
+    std::vector<std::string> addresses;  // Of hosts, same order: "127.64.0.2".
+    std::string instance_type;
+    std::string image;                      // "gruca/llm-trainer" or "gruca/host"
+    std::vector<std::string> entrypoint;    // Empty: the image's own.
+    std::vector<std::string> arguments;     // Empty: {"train"}.
+    Json hyperparameters = Json::object();  // string -> string, as in the request.
+    Json environment = Json::object();      // string -> string, as in the request.
+    std::vector<TaskChannel> channels;
+    std::string output_uri;  // "<S3OutputPath>/<job>/output"
+    bool compress_output = true;
+    std::optional<TaskCheckpoint> checkpoint;
+    int threads = 1;             // Cores of the machine divided by its instances.
+    std::string job_access_key;  // Temporary credentials of the job.
+    std::string job_secret_key;
+    std::string job_session_token;
+
+    Json to_json() const;
+    static Task from_json(const Json& json);
+};
+
+enum class StopOrder {
+    none,
+    stop,  // SIGTERM now, SIGKILL after the grace; then upload what there is.
+    kill,  // SIGKILL now, upload nothing.
+};
+
+struct NodeOrder {
+    std::int64_t version = 0;  // Grows with every change. 0: nothing yet.
+    std::optional<Task> task;
+    StopOrder stop = StopOrder::none;
+    std::chrono::seconds stop_grace{120};
+    // For algo-1 once every node has uploaded its part: merge the parts into the final archives.
+    bool assemble = false;
+    bool release = false;  // Nothing more to do: clean up and exit.
+
+    Json to_json() const;
+    static NodeOrder from_json(const Json& json);
+};
+
+// In this order, none is skipped except by an end; a later one implies the earlier ones.
+enum class NodePhase {
+    launching,  // Ordered, not heard of yet.
+    ready,      // The agent runs.
+    downloading,
+    training,
+    uploading,  // The program has ended; its outputs go to the store.
+    uploaded,   // This node's part is in the store and its log is complete.
+    assembled,  // algo-1 only: the final archives are in the store.
+};
+
+struct NodeReport {
+    std::string node_id;
+    NodePhase phase = NodePhase::ready;
+    // Of the training program, once it has ended.
+    bool ended = false;
+    int exit_code = 0;  // 128 + signal when killed.
+    int exit_signal = 0;
+    TimePoint ended_at = {};
+    // Why this node cannot go on or why the program failed, in words for FailureReason, without its
+    // prefix: the failure file's text, or what the agent saw. Empty: nothing to say.
+    std::string failure;
+    // Whose fault: "AlgorithmError" (the program), "ClientError" (data, image, entrypoint, upload),
+    // "InternalServerError" (the node). Empty with no failure.
+    std::string failure_kind;
+    bool given_up = false;  // The node ended before or after the program, for the reason above.
+
+    Json to_json() const;
+    static NodeReport from_json(const Json& json);
+};
+
+const char* name(NodePhase phase);
+NodePhase node_phase_from(const std::string& name);  // Throws invalid_argument.
+
+}  // namespace gruca::spec
