@@ -4,11 +4,13 @@
 // this node should be doing now. The agent converges on it and *reports* where it is. Both are
 // declarative and may be repeated, so a message lost, doubled or late does no harm.
 //
-//   Gruca.PollOrder    {node, seen_version}  -> NodeOrder        waits up to kPollWait for a newer
-//   one Gruca.ReportNode   NodeReport            -> {}               idempotent Gruca.AppendLog
-//   bytes, headers x-gruca-node, x-gruca-offset -> {"size": n}
-//                      Appends at `offset`; bytes the service has are skipped; an offset beyond its
-//                      size is refused with the size it has, and the agent goes back to it.
+//   Gruca.PollOrder   {"node": id, "seen_version": n} -> NodeOrder
+//                     Waits up to kPollWait for a version newer than the one seen.
+//   Gruca.ReportNode  NodeReport -> {}
+//                     Idempotent; reports only ever move a node forward.
+//   Gruca.AppendLog   bytes, with the headers x-gruca-node and x-gruca-offset -> {"size": n}
+//                     Appends at the offset; bytes the service has are skipped; an offset beyond
+//                     its size is refused with the size it has, and the agent goes back to it.
 //
 // All three are AWS JSON 1.1 calls signed with the node's key, service name "gruca".
 #pragma once
@@ -132,7 +134,9 @@ struct NodeReport {
     static NodeReport from_json(const Json& json);
 };
 
+const char* name(StopOrder stop);
 const char* name(NodePhase phase);
 NodePhase node_phase_from(const std::string& name);  // Throws invalid_argument.
+StopOrder stop_order_from(const std::string& name);  // Throws invalid_argument.
 
 }  // namespace gruca::spec

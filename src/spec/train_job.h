@@ -6,8 +6,9 @@
 //
 // Wrong requests throw invalid_argument with one message that lists every violation, in AWS's
 // words:
-//   2 validation errors detected: Value 'a_b' at 'trainingJobName' failed to satisfy constraint: …;
-//   …
+//   2 validation errors detected: Value 'a_b' at 'trainingJobName' failed to satisfy
+//   constraint: …; …
+//
 // A member whose behaviour gruca does not have is refused by name, unless it stands in
 // harmless_members(): those are echoed and change nothing.
 #pragma once
@@ -51,8 +52,8 @@ struct TrainJob {
     // What Describe echoes: the request's members with defaults filled in, without Tags.
     Json echo = Json::object();
 
-    std::string artifacts_uri()
-        const;  // "<output_path>/<name>/output/model.tar.gz", or the prefix.
+    std::string output_uri() const;     // "<output_path>/<name>/output"
+    std::string artifacts_uri() const;  // Below it: "model.tar.gz", or the prefix "model/".
     Json to_json() const;
     static TrainJob from_json(const Json& json);
 };
