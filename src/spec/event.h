@@ -163,7 +163,8 @@ struct ErrorEvent {
 template <class Event>
 std::string event_line(const Event& event) {
     Json json = Json::object({{"event", Event::kName}});
-    for (auto& [key, value] : write_fields(event).as_object()) json.set(key, value);
+    const Json members = write_fields(event);
+    for (const auto& [key, value] : members.as_object()) json.set(key, value);
     return json.dump();
 }
 
