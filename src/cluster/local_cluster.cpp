@@ -1,0 +1,235 @@
+#include "cluster/local_cluster.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/subprocess.h"
+#include "base/text.h"
+#include "spec/node_directory.h"
+
+namespace gruca::cluster {
+namespace {
+
+namespace fs = std::filesystem;
+namespace names = spec::node_directory;
+
+// What a killed agent's keeper gets to write the last of its pipe to the log.
+constexpr std::chrono::seconds kKeeperPatience{5};
+constexpr std::chrono::seconds kKillPatience{10};
+
+// Node ids become directory names.
+void require_node_id(const std::string& id) {
+    const auto allowed = [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+               c == '-';
+    };
+    if (id.empty() || id.size() > 200 || !std::all_of(id.begin(), id.end(), allowed)) {
+        throw Error(ErrorCode::invalid_argument, "not a node id: " + id);
+    }
+}
+
+std::optional<ProcessId> read_process_id(const fs::path& file) {
+    std::error_code failure;
+    if (!fs::exists(file, failure)) return std::nullopt;
+    return ProcessId::from_text(read_file(file));
+}
+
+// How a child of this process ended; something vaguer for a process that is not one.
+std::string reap(const UniqueFd& process, pid_t pid) {
+    siginfo_t info = {};
+    if (!process.is_open() || ::waitid(P_PIDFD, static_cast<id_t>(process.get()), &info,
+                                       WEXITED | WNOHANG) != 0 || info.si_pid == 0) {
+        return "its agent is gone (process " + std::to_string(pid) + ")";
+    }
+    if (info.si_code == CLD_EXITED) {
+        return "its agent ended with exit code " + std::to_string(info.si_status);
+    }
+    return "its agent was killed by signal " + std::to_string(info.si_status) + " (" +
+           ::strsignal(info.si_status) + ")";
+}
+
+void end_process(const UniqueFd& process, pid_t pid) {
+    signal_process(process, SIGKILL);
+    if (!wait_for_end(process, kKillPatience)) {
+        throw Error(ErrorCode::unavailable,
+                    "process " + std::to_string(pid) +
+                        " does not end although it was killed: it hangs in the kernel, "
+                        "perhaps on a file system that does not answer");
+    }
+    reap(process, pid);
+}
+
+void end_keeper(const fs::path& work) {
+    const std::optional<ProcessId> id = read_process_id(work / names::kKeeperPid);
+    if (!id) return;
+    const UniqueFd keeper = open_process(*id);
+    if (!wait_for_end(keeper, kKeeperPatience)) end_process(keeper, id->pid);
+}
+
+void remove_cgroups(const fs::path& work) {
+    std::error_code failure;
+    if (!fs::exists(work / names::kCgroups, failure)) return;
+    for (const std::string& path : split(read_file(work / names::kCgroups), '\n')) {
+        if (path.starts_with("/sys/fs/cgroup/")) ::rmdir(path.c_str());
+    }
+}
+
+}  // namespace
+
+LocalCluster::LocalCluster(LocalClusterOptions options, std::function<void(NodeGone)> gone)
+    : options_(std::move(options)), gone_(std::move(gone)) {
+    fs::create_directories(options_.nodes_dir);
+    fs::permissions(options_.nodes_dir, fs::perms::owner_all);
+    wake_fd_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (!wake_fd_.is_open()) throw_errno("cannot create an event descriptor");
+    adopt();
+    watcher_ = std::jthread([this](std::stop_token stop) { watch(stop); });
+}
+
+LocalCluster::~LocalCluster() {
+    watcher_.request_stop();
+    wake();
+}
+
+fs::path LocalCluster::directory_of(const std::string& node_id) const {
+    require_node_id(node_id);
+    return options_.nodes_dir / node_id;
+}
+
+void LocalCluster::adopt() {
+    for (const auto& entry : fs::directory_iterator(options_.nodes_dir)) {
+        const std::optional<ProcessId> id = read_process_id(entry.path() / names::kAgentPid);
+        // Without a pid nothing was started yet: a launch will start from the beginning.
+        if (!id) continue;
+        watched_[entry.path().filename().string()] = {.process = open_process(*id), .pid = id->pid};
+    }
+}
+
+void LocalCluster::launch(const spec::NodeConfig& config) {
+    const fs::path directory = directory_of(config.node_id);
+    const std::lock_guard lock(mutex_);
+    if (const auto found = watched_.find(config.node_id); found != watched_.end()) {
+        found->second.reported = false;  // Said again, should it be gone.
+        wake();
+        return;
+    }
+    spec::NodeConfig complete = config;
+    complete.work_dir = (directory / names::kWork).string();
+    fs::create_directories(directory / names::kWork);
+    fs::permissions(directory, fs::perms::owner_all);
+    write_file_atomic(directory / names::kConfig, complete.to_json().dump(2) + "\n",
+                      {.mode = 0600});
+    start_agent(config.node_id);
+    wake();
+}
+
+void LocalCluster::start_agent(const std::string& node_id) {
+    const fs::path directory = directory_of(node_id);
+    const UniqueFd log = open_file(directory / names::kAgentLog, O_WRONLY | O_CREAT | O_APPEND);
+    Subprocess agent({.argv = {options_.agent_program.string(), "--config",
+                               (directory / names::kConfig).string()},
+                      .directory = "/",
+                      .stdout_fd = log.get(),
+                      .stderr_fd = log.get(),
+                      .new_session = true});
+    const std::optional<ProcessId> id = process_id_of(agent.pid());
+    Watched watched{.process = UniqueFd(), .pid = agent.pid()};
+    if (id) {
+        write_file_atomic(directory / names::kAgentPid, id->to_text());
+        watched.process = open_process(*id);
+        agent.release();
+    } else {
+        watched.why = "its agent could not start: " + agent.wait().describe();
+    }
+    watched_[node_id] = std::move(watched);
+}
+
+void LocalCluster::remove(const std::string& node_id) {
+    const fs::path directory = directory_of(node_id);
+    Watched watched;
+    {
+        const std::lock_guard lock(mutex_);
+        if (const auto found = watched_.find(node_id); found != watched_.end()) {
+            watched = std::move(found->second);
+            watched_.erase(found);
+        }
+    }
+    wake();
+    end_process(watched.process, watched.pid);
+    end_keeper(directory / names::kWork);
+    remove_cgroups(directory / names::kWork);
+    fs::remove_all(directory);
+}
+
+std::optional<std::string> LocalCluster::left_log(const std::string& node_id) const {
+    const fs::path work = directory_of(node_id) / names::kWork;
+    // A killed agent's keeper is still writing what was in the pipe.
+    if (const auto id = read_process_id(work / names::kKeeperPid)) {
+        wait_for_end(open_process(*id), kKeeperPatience);
+    }
+    std::error_code failure;
+    if (!fs::exists(work / names::kLog, failure)) return std::nullopt;
+    return (work / names::kLog).string();
+}
+
+std::vector<std::string> LocalCluster::nodes() const {
+    const std::lock_guard lock(mutex_);
+    std::vector<std::string> result;
+    for (const auto& [id, watched] : watched_) result.push_back(id);
+    return result;
+}
+
+void LocalCluster::wake() const {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const ssize_t wrote = ::write(wake_fd_.get(), &one, sizeof one);
+}
+
+std::vector<NodeGone> LocalCluster::newly_gone() {
+    const std::lock_guard lock(mutex_);
+    std::vector<NodeGone> gone;
+    for (auto& [id, watched] : watched_) {
+        if (watched.process.is_open() &&
+            wait_for_end(watched.process, std::chrono::milliseconds(0))) {
+            watched.why = reap(watched.process, watched.pid);
+            watched.process.reset();
+        }
+        if (watched.process.is_open() || watched.reported) continue;
+        watched.reported = true;
+        if (watched.why.empty()) watched.why = reap(watched.process, watched.pid);
+        gone.push_back({.node_id = id, .why = watched.why});
+    }
+    return gone;
+}
+
+void LocalCluster::watch(std::stop_token stop) {
+    while (!stop.stop_requested()) {
+        for (NodeGone& gone : newly_gone()) gone_(std::move(gone));
+        // Duplicates: remove() may close a descriptor while this thread waits on it.
+        std::vector<UniqueFd> mine;
+        std::vector<pollfd> waiting = {{.fd = wake_fd_.get(), .events = POLLIN, .revents = 0}};
+        {
+            const std::lock_guard lock(mutex_);
+            for (const auto& [id, watched] : watched_) {
+                if (!watched.process.is_open()) continue;
+                mine.emplace_back(::fcntl(watched.process.get(), F_DUPFD_CLOEXEC, 0));
+                waiting.push_back({.fd = mine.back().get(), .events = POLLIN, .revents = 0});
+            }
+        }
+        ::poll(waiting.data(), waiting.size(), -1);
+        std::uint64_t count = 0;
+        [[maybe_unused]] const ssize_t got = ::read(wake_fd_.get(), &count, sizeof count);
+    }
+}
+
+}  // namespace gruca::cluster
