@@ -48,8 +48,9 @@ std::optional<ProcessId> read_process_id(const fs::path& file) {
 // How a child of this process ended; something vaguer for a process that is not one.
 std::string reap(const UniqueFd& process, pid_t pid) {
     siginfo_t info = {};
-    if (!process.is_open() || ::waitid(P_PIDFD, static_cast<id_t>(process.get()), &info,
-                                       WEXITED | WNOHANG) != 0 || info.si_pid == 0) {
+    if (!process.is_open() ||
+        ::waitid(P_PIDFD, static_cast<id_t>(process.get()), &info, WEXITED | WNOHANG) != 0 ||
+        info.si_pid == 0) {
         return "its agent is gone (process " + std::to_string(pid) + ")";
     }
     if (info.si_code == CLD_EXITED) {
@@ -148,9 +149,11 @@ void LocalCluster::start_agent(const std::string& node_id) {
     if (id) {
         write_file_atomic(directory / names::kAgentPid, id->to_text());
         watched.process = open_process(*id);
+    }
+    if (watched.process.is_open()) {
         agent.release();
-    } else {
-        watched.why = "its agent could not start: " + agent.wait().describe();
+    } else {  // It was quicker.
+        watched.why = "its agent ended at once: " + agent.wait().describe();
     }
     watched_[node_id] = std::move(watched);
 }
