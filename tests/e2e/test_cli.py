@@ -1,0 +1,54 @@
+"""The CLI as a person uses it."""
+
+import json
+
+from conftest import APPS, running_service
+
+
+def test_a_service_is_started_found_and_stopped(tmp_path):
+    import os
+    import subprocess
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "GRUCA_HOME": str(tmp_path / "data"),
+           "AWS_SHARED_CREDENTIALS_FILE": str(tmp_path / "aws/credentials"), "AWS_CONFIG_FILE": str(tmp_path / "aws/config")}
+
+    def gruca(*words, expect=0):
+        done = subprocess.run([str(APPS / "gruca"), *words], env=env, capture_output=True, text=True, timeout=60)
+        assert done.returncode == expect or expect is None, (words, done.stdout, done.stderr)
+        return done
+
+    gone = gruca("job", "list", expect=None)
+    assert gone.returncode != 0 and "gruca service start" in gone.stderr
+    started = gruca("service", "start", "--port", "0")
+    assert "http://127.0.0.1:" in started.stdout
+    assert json.loads(gruca("service", "status", "--json").stdout)["endpoint"].startswith("http://127.0.0.1:")
+    gruca("job", "create", "--name", "cli", "--image", "gruca/host", "--output", "s3://out", "--", "sh", "-c",
+          "echo started; while :; do sleep 0.1; done")
+    refused = gruca("service", "stop", expect=None)
+    assert refused.returncode != 0 and "--stop-jobs" in refused.stderr
+    gruca("service", "stop", "--stop-jobs")
+    assert gruca("service", "status", expect=None).returncode != 0
+
+
+def test_jobs_are_created_followed_described_and_listed(service):
+    done = service.gruca("job", "create", "--name", "hello", "--image", "gruca/host", "--output", "s3://out", "--follow",
+                         "--", "sh", "-c", "echo hi there; echo m > /opt/ml/model/m")
+    assert "hi there" in done.stdout and "Completed" in done.stdout and "s3://out/hello/output/model.tar.gz" in done.stdout
+    assert json.loads(service.gruca("job", "describe", "hello", "--json").stdout)["TrainingJobStatus"] == "Completed"
+    assert "hello" in service.gruca("job", "list").stdout
+    assert service.gruca("job", "logs", "hello").stdout.count("hi there") == 1
+    failed = service.gruca("job", "create", "--name", "bad", "--image", "gruca/host", "--output", "s3://out", "--follow",
+                           "--", "sh", "-c", "exit 7", check=False)
+    assert failed.returncode != 0 and "exit code: 7" in failed.stdout + failed.stderr
+    assert service.gruca("job", "wait", "bad", check=False).returncode != 0
+
+
+def test_the_store_takes_lists_returns_and_removes(service, tmp_path):
+    (tmp_path / "tree/sub").mkdir(parents=True)
+    (tmp_path / "tree/a").write_text("A")
+    (tmp_path / "tree/sub/b").write_text("B")
+    service.gruca("store", "cp", "-r", tmp_path / "tree", "s3://box/tree")
+    assert {"tree/a", "tree/sub/b"} <= set(service.gruca("store", "ls", "-r", "s3://box/").stdout.replace("s3://box/", "").split())
+    service.gruca("store", "cp", "-r", "s3://box/tree", tmp_path / "back")
+    assert (tmp_path / "back/sub/b").read_text() == "B"
+    service.gruca("store", "rm", "s3://box/tree/a")
+    assert service.gruca("store", "cp", "s3://box/tree/a", tmp_path / "gone", check=False).returncode != 0

@@ -1,0 +1,118 @@
+"""No call without a key, no secret within reach of a job."""
+
+import datetime
+import http.client
+import json
+from unittest import mock
+
+import botocore.auth
+import botocore.exceptions
+import pytest
+
+
+def code_of(call):
+    with pytest.raises(botocore.exceptions.ClientError) as caught:
+        call()
+    return caught.value.response["Error"]["Code"]
+
+
+def test_a_wrong_secret_and_an_unknown_key_are_refused(shared_service):
+    access, _ = shared_service.keys
+    wrong = shared_service.client("sagemaker", aws_secret_access_key="x" * 40)
+    assert code_of(wrong.list_training_jobs) == "InvalidSignatureException"
+    unknown = shared_service.client("sagemaker", aws_access_key_id="AKIAUNKNOWNUNKNOWN00")
+    assert code_of(unknown.list_training_jobs) == "UnrecognizedClientException"
+    assert code_of(shared_service.client("sts", aws_access_key_id="AKIAUNKNOWNUNKNOWN00").get_caller_identity) == "InvalidClientTokenId"
+    assert code_of(shared_service.client("sts", aws_secret_access_key="x" * 40).get_caller_identity) == "SignatureDoesNotMatch"
+    assert access
+
+
+def test_no_authorization_is_refused(shared_service):
+    host = shared_service.endpoint.removeprefix("http://")
+    connection = http.client.HTTPConnection(host, timeout=10)
+    connection.request("POST", "/", "{}", {"X-Amz-Target": "SageMaker.ListTrainingJobs", "Content-Type": "application/x-amz-json-1.1"})
+    reply = connection.getresponse()
+    assert reply.status in (400, 403)
+    assert json.loads(reply.read())["__type"] == "MissingAuthenticationTokenException"
+
+
+def test_a_skewed_clock_is_refused(shared_service):
+    later = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(minutes=20)
+    with mock.patch.object(botocore.auth, "get_current_datetime", return_value=later.replace(tzinfo=None)):
+        code = code_of(shared_service.client("sagemaker").list_training_jobs)
+    assert code in ("InvalidSignatureException", "RequestExpired")
+
+
+def test_a_tampered_body_creates_nothing(shared_service):
+    client = shared_service.client("sagemaker")
+
+    def tamper(request, **_):
+        request.body = request.body.replace(b"honest", b"forged")
+
+    client.meta.events.register("before-send.sagemaker.CreateTrainingJob", tamper)
+    assert code_of(lambda: client.create_training_job(**shared_service.request("honest", "true"))) == "InvalidSignatureException"
+    names = [j["TrainingJobName"] for j in shared_service.client("sagemaker").list_training_jobs()["TrainingJobSummaries"]]
+    assert "forged" not in names and "honest" not in names
+
+
+def test_a_job_cannot_read_what_is_the_services(shared_service):
+    secret = shared_service.keys[1]
+    script = f"""
+    for f in {shared_service.data}/credentials {shared_service.data}/state.db {shared_service.env['AWS_SHARED_CREDENTIALS_FILE']} \
+             {shared_service.data}/nodes/*/config.json; do
+        if cat "$f" 2>/dev/null | grep -q .; then echo "READ $f"; fi
+    done
+    grep -rs '{secret[:20]}' {shared_service.home} /proc/[0-9]*/environ && echo LEAK
+    echo pids: $(ls -d /proc/[0-9]* | wc -l)
+    grep NoNewPrivs /proc/self/status; grep CapEff /proc/self/status
+    mount -t tmpfs none /mnt 2>/dev/null && echo MOUNTED
+    echo done
+    """
+    shared_service.create("spy", script)
+    assert shared_service.wait("spy")["TrainingJobStatus"] == "Completed", shared_service.describe("spy")
+    lines = shared_service.lines("spy")
+    assert "done" in lines and not [line for line in lines if line.startswith(("READ", "LEAK", "MOUNTED"))], lines
+    facts = dict(line.split(":", 1) for line in lines if ":" in line)
+    assert int(facts["pids"]) < 15 and facts["NoNewPrivs"].strip() == "1"
+    docker_default = 0xa80425fb
+    assert int(facts["CapEff"].strip(), 16) & ~docker_default == 0
+
+
+def test_a_failure_file_that_links_to_a_secret_reveals_nothing(shared_service):
+    secret = shared_service.keys[1]
+    target = shared_service.data / "credentials"
+    shared_service.create("link", f"ln -s {target} /opt/ml/output/failure; ln -s /etc/shadow /opt/ml/model/shadow; exit 1")
+    job = shared_service.wait("link")
+    assert job["TrainingJobStatus"] == "Failed" and secret not in json.dumps(job, default=str)
+
+
+@pytest.mark.parametrize("member, value", [
+    ("EnableNetworkIsolation", True), ("EnableInterContainerTrafficEncryption", True), ("EnableManagedSpotTraining", True),
+    ("VpcConfig", {"SecurityGroupIds": ["sg-1"], "Subnets": ["subnet-1"]})])
+def test_what_gruca_cannot_keep_is_refused_by_name(shared_service, member, value):
+    request = shared_service.request("refused", "true", **{member: value})
+    with pytest.raises(botocore.exceptions.ClientError) as caught:
+        shared_service.client("sagemaker").create_training_job(**request)
+    assert caught.value.response["Error"]["Code"] == "ValidationException"
+    assert member.lower() in caught.value.response["Error"]["Message"].lower()
+
+
+def test_other_profiles_stay_as_they_are(tmp_path):
+    from conftest import running_service
+    (tmp_path / "aws").mkdir()
+    theirs = "[default]\naws_access_key_id = A\n# a comment\naws_secret_access_key=B"
+    (tmp_path / "aws/credentials").write_text(theirs)
+    with running_service(tmp_path) as service:
+        text = (tmp_path / "aws/credentials").read_text()
+        assert text.startswith(theirs) and "[gruca]" in text
+        assert (service.data / "credentials").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_foreign_gruca_profile_is_never_replaced(tmp_path):
+    from conftest import running_service
+    (tmp_path / "aws").mkdir()
+    theirs = "[gruca]\naws_access_key_id = SOMEBODY\naws_secret_access_key = ELSES\n"
+    (tmp_path / "aws/credentials").write_text(theirs)
+    with running_service(tmp_path) as service:
+        assert (tmp_path / "aws/credentials").read_text() == theirs
+        assert "gruca" in service.log()
