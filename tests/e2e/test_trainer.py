@@ -95,23 +95,23 @@ def test_the_model_is_a_hugging_face_directory_that_continues_a_sentence(data, t
 
 
 def test_a_new_job_with_the_same_checkpoints_goes_on_bit_for_bit(data, tmp_path):
-    train(data, "unbroken", instances=2)
+    train(data, "unbroken", steps=600, instances=2)
     assert data.wait("unbroken")["TrainingJobStatus"] == "Completed"
     # A job that is told to stop writes a checkpoint and ends well; a new job takes it from there.
-    train(data, "broken", steps=30, instances=2, checkpoint="s3://ckpt/broken", step_delay_ms=50)
+    train(data, "broken", steps=600, instances=2, checkpoint="s3://ckpt/broken")
     wait_until(lambda: len(events(data, "broken", "step")) >= 12, "a dozen steps are done")
     data.client("sagemaker").stop_training_job(TrainingJobName="broken")
     job = data.wait("broken")
     assert job["TrainingJobStatus"] == "Stopped", (job, data.lines("broken")[-20:])
     done = [e["step"] for e in events(data, "broken", "step")]
-    assert 12 <= done[-1] < 30
-    train(data, "goes-on", steps=30, instances=2, checkpoint="s3://ckpt/broken")
+    assert 12 <= done[-1] < 600
+    train(data, "goes-on", steps=600, instances=2, checkpoint="s3://ckpt/broken")
     job = data.wait("goes-on")
     assert job["TrainingJobStatus"] == "Completed", (job, data.lines("goes-on")[-20:])
     resumed = events(data, "goes-on", "step")
     assert resumed[0]["step"] == done[-1] + 1
     whole = {e["step"]: e["loss"] for e in events(data, "unbroken", "step")}
-    assert {e["step"]: e["loss"] for e in resumed} == {s: whole[s] for s in range(done[-1] + 1, 31)}
+    assert {e["step"]: e["loss"] for e in resumed} == {s: whole[s] for s in range(done[-1] + 1, 601)}
     a, b = model(data, "unbroken", tmp_path), model(data, "goes-on", tmp_path)
     assert (a / "model.safetensors").read_bytes() == (b / "model.safetensors").read_bytes()
 
