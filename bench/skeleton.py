@@ -1,0 +1,105 @@
+"""The figures of the whole: job start, describe, the demo's throughput, build and test time.
+
+One line of JSON a figure with --json, else a table. A ratio above 1 means ours is better; a figure without a peer
+in reach has none. The service is driven by boto3, which costs about 0.7 ms a call itself."""
+
+import argparse
+import json
+import pathlib
+import platform
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests/e2e"))
+
+from conftest import running_service, wait_until  # noqa: E402
+
+JOBS = 20
+DESCRIBES = 500
+
+
+def machine():
+    cpu = re.search(r"model name\s*:\s*(.*)", pathlib.Path("/proc/cpuinfo").read_text()).group(1)
+    return f"{cpu}, {len(re.findall(r'^processor', pathlib.Path('/proc/cpuinfo').read_text(), re.M))} cores, {platform.system()} {platform.release()}"
+
+
+def service_figures():
+    with tempfile.TemporaryDirectory(prefix="gruca-bench-") as home, running_service(home) as service:
+        client, logs = service.client("sagemaker"), service.client("logs")
+        times = []
+        for i in range(JOBS):
+            begin = time.perf_counter()
+            service.create(f"bench-{i}", "echo first")
+
+            def first_line():
+                try:
+                    return logs.filter_log_events(logGroupName="/aws/sagemaker/TrainingJobs", logStreamNamePrefix=f"bench-{i}/")["events"]
+                except logs.exceptions.ResourceNotFoundException:
+                    return None
+
+            wait_until(first_line, "the first line")
+            times.append((time.perf_counter() - begin) * 1000)
+            service.wait(f"bench-{i}")
+        yield "create_to_first_log_ms_p50", statistics.median(times), "ms", None, None
+        times = []
+        for _ in range(DESCRIBES):
+            begin = time.perf_counter()
+            client.describe_training_job(TrainingJobName="bench-0")
+            times.append((time.perf_counter() - begin) * 1000)
+        yield "describe_ms_p50", statistics.median(times), "ms", None, None
+
+
+def demo_figures():
+    work = ROOT / "build/demo-bench"
+    subprocess.run([ROOT / "scripts/demo.sh"], env={**__import__("os").environ, "GRUCA_DEMO_DIR": str(work)}, check=True,
+                   stdout=subprocess.DEVNULL)
+    log = next((work / "home/logs/demo").glob("algo-1*.log")).read_text()
+    steps = [json.loads(line) for line in log.splitlines() if line.startswith('{"event":"step"')]
+    ours = statistics.median(step["tokens_per_second"] for step in steps)
+    peer = ROOT / ".oracle-venv/bin/python"
+    if not peer.exists():
+        yield "demo_tokens_per_s", ours, "tokens/s", None, None
+        return
+    done = subprocess.run([peer, ROOT / "bench/torch_peer.py", work / "job.json"], check=True, capture_output=True, text=True)
+    yield "demo_tokens_per_s", ours, "tokens/s", "PyTorch " + done.stdout.split()[0], float(done.stdout.split()[1])
+
+
+def build_figures():
+    with tempfile.TemporaryDirectory(prefix="gruca-build-") as build:
+        begin = time.perf_counter()
+        subprocess.run(["cmake", "-S", ROOT, "-B", build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DCCACHE=CCACHE-NOTFOUND"],
+                       check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(["cmake", "--build", build], check=True, stdout=subprocess.DEVNULL)
+        yield "clean_build_s", time.perf_counter() - begin, "s", None, None
+    begin = time.perf_counter()
+    subprocess.run(["ctest", "--test-dir", ROOT / "build/release", "-j", "2"], check=True, stdout=subprocess.DEVNULL)
+    yield "test_s", time.perf_counter() - begin, "s", None, None
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--quick", action="store_true", help="only the service's figures")
+    options = parser.parse_args()
+    assert shutil.which("unshare"), "util-linux is missing"
+    for part in [service_figures] if options.quick else [service_figures, demo_figures, build_figures]:
+        for figure, value, unit, peer, peer_value in part():
+            higher_is_better = unit.endswith("/s")
+            ratio = None if peer_value is None else (value / peer_value if higher_is_better else peer_value / value)
+            row = dict(figure=figure, value=round(value, 3), unit=unit, peer=peer, peer_value=peer_value,
+                       ratio=None if ratio is None else round(ratio, 3), machine=machine())
+            if options.json:
+                print(json.dumps(row), flush=True)
+            else:
+                beside = f"   {peer}: {peer_value:.1f}, ratio {ratio:.2f}" if peer else ""
+                print(f"{figure:30} {value:10.2f} {unit}{beside}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
