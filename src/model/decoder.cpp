@@ -44,9 +44,9 @@ Scratch<Real>::Scratch(const spec::ModelConfig& config, const kernels::Ops<Real>
     sin_tk = tensor::Buffer<Real>(largest.t * pairs);
     for (std::int64_t t = 0; t < largest.t; ++t) {
         for (std::int64_t k = 0; k < pairs; ++k) {
-            const double frequency = std::pow(
-                config.rope_theta, -2.0 * static_cast<double>(k) /
-                                       static_cast<double>(config.head_size()));
+            const double frequency =
+                std::pow(config.rope_theta,
+                         -2.0 * static_cast<double>(k) / static_cast<double>(config.head_size()));
             const double angle = static_cast<double>(t) * frequency;
             cos_tk[t * pairs + k] = static_cast<Real>(std::cos(angle));
             sin_tk[t * pairs + k] = static_cast<Real>(std::sin(angle));
@@ -62,18 +62,18 @@ Decoder<Real>::Decoder(const spec::ModelConfig& config, kernels::Ops<Real>& ops,
       largest_(largest),
       trains_(bindings.gradients != nullptr),
       scratch_(config, ops, largest),
-      final_norm_(bindings,
-                  config.architecture == spec::Architecture::gpt2 ? "transformer.ln_f"
-                                                                  : "model.norm",
-                  config.norm_epsilon, largest.n()),
+      final_norm_(
+          bindings,
+          config.architecture == spec::Architecture::gpt2 ? "transformer.ln_f" : "model.norm",
+          config.norm_epsilon, largest.n()),
       output_(bindings, config.tied_embeddings ? embedding_name(config) : "lm_head"),
       token_weight_vc_(bindings.weight(embedding_name(config) + ".weight")),
       dtoken_weight_vc_(bindings.gradient(embedding_name(config) + ".weight")),
       streams_lnc_((config.layers + 1) * largest.n() * config.width),
       normed_nc_(largest.n() * config.width),
       d_nc_(trains_ ? largest.n() * config.width : 0),
-      logit_rows_(std::clamp<std::int64_t>(kLogitElements / config.vocabulary_size, 1,
-                                           largest.n())),
+      logit_rows_(
+          std::clamp<std::int64_t>(kLogitElements / config.vocabulary_size, 1, largest.n())),
       logits_nv_(logit_rows_ * config.vocabulary_size),
       loss_n_(logit_rows_) {
     CHECK(largest.t <= config.context_length, "sequences of {} tokens, context {}", largest.t,
@@ -127,9 +127,8 @@ void Decoder<Real>::forward(const Batch& batch) {
         blocks_[static_cast<std::size_t>(layer)]->forward(stream(layer + 1), stream(layer),
                                                           batch.shape);
     }
-    final_norm_.forward(ops_, {.y_nc = normed_nc_.data(),
-                               .x_nc = stream(config_.layers),
-                               .n = batch.shape.n()});
+    final_norm_.forward(
+        ops_, {.y_nc = normed_nc_.data(), .x_nc = stream(config_.layers), .n = batch.shape.n()});
 }
 
 // The logits are the largest thing in a small model: they are made, turned into their gradient and
@@ -204,9 +203,9 @@ void Decoder<Real>::next_token_logits(std::span<const std::int32_t> tokens,
     CHECK(std::ssize(logits_v) == config_.vocabulary_size);
     const std::int64_t t = std::ssize(tokens);
     forward({.tokens = tokens, .targets = {}, .shape = {.b = 1, .t = t}});
-    output_.forward(ops_, {.y_no = logits_v.data(),
-                           .x_ni = normed_nc_.data() + (t - 1) * config_.width,
-                           .n = 1});
+    output_.forward(
+        ops_,
+        {.y_no = logits_v.data(), .x_ni = normed_nc_.data() + (t - 1) * config_.width, .n = 1});
     ops_.finish();
 }
 

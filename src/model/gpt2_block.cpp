@@ -49,12 +49,9 @@ class Gpt2Block final : public Block<Real> {
         const std::int64_t n = shape.n();
         Real* const narrow = scratch_.narrow_nc.data();
         Real* const wide = scratch_.wide.data();
-        contract_.backward(ops_,
-                           {.dx_ni = wide, .dy_no = d_nc, .x_ni = active_nf_.data(), .n = n});
-        ops_.gelu(kernels::GeluBackward<Real>{.dx = wide,
-                                              .dy = wide,
-                                              .x = expanded_nf_.data(),
-                                              .count = n * config_.hidden});
+        contract_.backward(ops_, {.dx_ni = wide, .dy_no = d_nc, .x_ni = active_nf_.data(), .n = n});
+        ops_.gelu(kernels::GeluBackward<Real>{
+            .dx = wide, .dy = wide, .x = expanded_nf_.data(), .count = n * config_.hidden});
         expand_.backward(ops_,
                          {.dx_ni = narrow, .dy_no = wide, .x_ni = normed2_nc_.data(), .n = n});
         norm2_.backward(ops_, {.dx_nc = d_nc,
@@ -68,8 +65,7 @@ class Gpt2Block final : public Block<Real> {
         attend_backward(wide, narrow, shape);
         qkv_.backward(ops_, {.dx_ni = narrow, .dy_no = wide, .x_ni = normed1_nc_.data(), .n = n});
         norm1_.backward(
-            ops_,
-            {.dx_nc = d_nc, .dy_nc = narrow, .x_nc = x_nc, .n = n, .accumulate_dx = true});
+            ops_, {.dx_nc = d_nc, .dy_nc = narrow, .x_nc = x_nc, .n = n, .accumulate_dx = true});
     }
 
   private:

@@ -86,11 +86,9 @@ class LlamaBlock final : public Block<Real> {
         attend_backward(dq, dk, dv, narrow, shape);
         turn(dq, config_.heads, shape, true);
         turn(dk, config_.kv_heads, shape, true);
-        backward_shared(narrow, n, normed1_nc_.data(),
-                        {{&query_, dq}, {&key_, dk}, {&value_, dv}});
+        backward_shared(narrow, n, normed1_nc_.data(), {{&query_, dq}, {&key_, dk}, {&value_, dv}});
         norm1_.backward(
-            ops_,
-            {.dx_nc = d_nc, .dy_nc = narrow, .x_nc = x_nc, .n = n, .accumulate_dx = true});
+            ops_, {.dx_nc = d_nc, .dy_nc = narrow, .x_nc = x_nc, .n = n, .accumulate_dx = true});
     }
 
   private:
