@@ -4,13 +4,15 @@
 // The CLI and the agent are clients like any other.
 //
 // An AWS error comes back as Error with the code that fits its name, and message
-// "<AWS code>: <message>". unavailable and 5xx are retried with back-off up to `retry_for`.
+// "<AWS code>: <message>", for a 5xx with the request's id. unavailable, throttling and 5xx are
+// retried with back-off and jitter up to `retry_for`; every attempt is signed anew.
 //
 // Thread-safe.
 #pragma once
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "base/clock.h"
@@ -40,7 +42,15 @@ class AwsClient {
     // As call, with a body of bytes and extra headers instead of JSON. For Gruca.AppendLog.
     Json call_raw(const std::string& target, std::string body, const Headers& extra);
 
+    // For the services that speak forms and XML, as STS: "Action=GetCallerIdentity&Version=..." in,
+    // the document as it came out.
+    std::string call_form(const std::string& service, std::string form);
+
   private:
+    struct Call;
+    std::string send(const Call& call);
+    HttpResponse send_once(const Call& call);
+
     const AwsClientOptions options_;
     const Clock& clock_;
     HttpClient http_;

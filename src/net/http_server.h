@@ -26,9 +26,15 @@
 namespace gruca::net {
 
 // Where the answer to one request goes. Copyable; the first send counts, later ones are ignored.
+// A reply may be kept longer than the server lives; its answer then goes nowhere.
 class HttpReply {
   public:
-    class Sink;
+    // Tests of handlers bring a Sink of their own.
+    class Sink {
+      public:
+        virtual ~Sink() = default;
+        virtual void send(HttpResponse response) = 0;  // May come again, from any thread.
+    };
     explicit HttpReply(std::shared_ptr<Sink> sink) : sink_(std::move(sink)) {}
     void send(HttpResponse response) const;
 
