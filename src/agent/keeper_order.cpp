@@ -1,0 +1,64 @@
+#include "agent/keeper_order.h"
+
+namespace gruca::agent {
+namespace {
+
+Json strings(const std::vector<std::string>& words) {
+    Json array = Json::array();
+    for (const std::string& word : words) array.push(word);
+    return array;
+}
+
+std::vector<std::string> strings(const Json& array) {
+    std::vector<std::string> words;
+    for (const Json& word : array.as_array()) words.push_back(word.as_string());
+    return words;
+}
+
+}  // namespace
+
+Json KeeperOrder::to_json() const {
+    Json bound = Json::array();
+    for (const Bind& bind : binds) {
+        bound.push(Json::object({{"source", bind.source}, {"target", bind.target}}));
+    }
+    return Json::object({{"argv", strings(argv)},
+                         {"environment", strings(environment)},
+                         {"hostname", hostname},
+                         {"hosts_file", hosts_file},
+                         {"binds", bound},
+                         {"hidden_paths", strings(hidden_paths)}});
+}
+
+KeeperOrder KeeperOrder::from_json(const Json& json) {
+    KeeperOrder order;
+    order.argv = strings(json.at("argv"));
+    order.environment = strings(json.at("environment"));
+    order.hostname = json.at("hostname").as_string();
+    order.hosts_file = json.at("hosts_file").as_string();
+    for (const Json& bind : json.at("binds").as_array()) {
+        order.binds.push_back(
+            {.source = bind.at("source").as_string(), .target = bind.at("target").as_string()});
+    }
+    order.hidden_paths = strings(json.at("hidden_paths"));
+    return order;
+}
+
+Json Ending::to_json() const {
+    return Json::object({{"version", 1},
+                         {"exit_code", status.code},
+                         {"signal", status.signal},
+                         {"ended_at_ms", to_ms(at)},
+                         {"failure", failure},
+                         {"program_is_missing", program_is_missing}});
+}
+
+Ending Ending::from_json(const Json& json) {
+    return {.status = {.code = static_cast<int>(json.at("exit_code").as_int()),
+                       .signal = static_cast<int>(json.at("signal").as_int())},
+            .at = time_from_ms(json.at("ended_at_ms").as_int()),
+            .failure = json.get_string("failure"),
+            .program_is_missing = json.get_bool("program_is_missing")};
+}
+
+}  // namespace gruca::agent

@@ -1,0 +1,269 @@
+// Real namespaces, real programs. Skipped, with the reason, where the machine refuses namespaces.
+
+#include "agent/keeper.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "base/process_id.h"
+#include "base/subprocess.h"
+#include "base/temp_dir.h"
+#include "base/text.h"
+
+namespace gruca::agent {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+constexpr std::chrono::seconds kPatience{30};
+
+class KeeperTest : public testing::Test {
+  protected:
+    void SetUp() override {
+        fs::create_directories(work / "ml" / "model");
+        write_file_atomic(work / "hosts", "127.0.0.1 localhost\n127.64.0.1 algo-1\n");
+        static const std::string obstacle = why_impossible();
+        if (!obstacle.empty()) GTEST_SKIP() << obstacle;
+    }
+
+    std::string why_impossible() const {
+        try {
+            const Ending ending = run(order({"true"}));
+            EXPECT_EQ(ending.failure, "");
+            fs::remove(work / "log");
+            return "";
+        } catch (const Error& error) {
+            if (error.code() != ErrorCode::unavailable) throw;
+            return error.message();
+        }
+    }
+
+    KeeperOptions options() const { return {.program = GRUCA_AGENT_PROGRAM, .work_dir = work}; }
+    KeeperOrder order(std::vector<std::string> argv) const {
+        return {.argv = std::move(argv),
+                .environment = {"PATH=/usr/bin:/bin", "GREETING=good day"},
+                .hostname = "algo-1",
+                .hosts_file = (work / "hosts").string(),
+                .binds = {{.source = (work / "ml").string(), .target = "/opt/ml"}},
+                .hidden_paths = {work.string()}};
+    }
+    KeeperOrder shell(const std::string& script) const { return order({"sh", "-c", script}); }
+
+    static Ending end_of(Keeper& keeper) {
+        std::optional<Ending> ending = keeper.wait_for(kPatience);
+        if (!ending) throw Error(ErrorCode::deadline_exceeded, "the program does not end");
+        return *ending;
+    }
+    Ending run(const KeeperOrder& what) const {
+        Keeper keeper(options(), what);
+        return end_of(keeper);
+    }
+    std::string output_of(const std::string& script) const {
+        fs::remove(work / "log");
+        const Ending ending = run(shell(script));
+        EXPECT_EQ(ending.failure, "");
+        return log();
+    }
+    std::string log() const { return read_file(work / "log"); }
+    // A program says through its /opt/ml that it is where the test wants it to be.
+    void wait_for_file(const std::string& name) const {
+        const auto end = std::chrono::steady_clock::now() + kPatience;
+        while (!fs::exists(work / "ml" / name)) {
+            if (std::chrono::steady_clock::now() > end) {
+                throw Error(ErrorCode::deadline_exceeded, "the program does not write " + name);
+            }
+            ::usleep(2000);
+        }
+    }
+    std::string mark() const { return "GRUCA_TEST_MARK=" + scratch.path().filename().string(); }
+    // Processes of this machine with the fixture's mark in their environment.
+    std::vector<std::string> survivors() const {
+        std::vector<std::string> found;
+        for (const auto& entry : fs::directory_iterator("/proc")) {
+            std::ifstream file(entry.path() / "environ");
+            const std::string text((std::istreambuf_iterator<char>(file)), {});
+            if (text.find(mark()) != std::string::npos) found.push_back(entry.path().string());
+        }
+        return found;
+    }
+
+    const TempDir scratch;
+    const fs::path work = scratch.path() / "work";
+};
+
+TEST_F(KeeperTest, the_program_sees_its_own_tree_name_and_hosts) {
+    EXPECT_EQ(output_of("hostname; cat /etc/hosts; ls /opt/ml; echo $GREETING; pwd"),
+              "algo-1\n127.0.0.1 localhost\n127.64.0.1 algo-1\nmodel\ngood day\n/\n");
+}
+
+TEST_F(KeeperTest, what_it_writes_to_opt_ml_is_in_the_work_directory_and_nowhere_else) {
+    const bool there = fs::exists("/opt/ml");
+    output_of("echo weights > /opt/ml/model/weights; ls /opt");
+    EXPECT_EQ(read_file(work / "ml" / "model" / "weights"), "weights\n");
+    EXPECT_EQ(fs::exists("/opt/ml"), there);
+    for (const auto& entry : fs::directory_iterator("/opt")) {
+        EXPECT_THAT(log(), HasSubstr(entry.path().filename().string()));
+    }
+}
+
+TEST_F(KeeperTest, exit_codes_and_signals_are_told_apart) {
+    EXPECT_EQ(run(shell("exit 7")).status, (ExitStatus{.code = 7}));
+    EXPECT_EQ(run(shell("kill -SEGV $$")).status, (ExitStatus{.code = 0, .signal = SIGSEGV}));
+    EXPECT_TRUE(run(shell("exit 0")).status.ok());
+}
+
+TEST_F(KeeperTest, a_missing_program_is_the_orders_fault_and_named) {
+    const Ending ending = run(order({"no-such-program"}));
+    EXPECT_THAT(ending.failure, HasSubstr("no-such-program"));
+    EXPECT_TRUE(ending.program_is_missing);
+}
+
+TEST_F(KeeperTest, output_arrives_whole_and_in_order_however_the_program_ends) {
+    std::string expected;
+    for (int i = 1; i <= 20000; ++i) expected += std::to_string(i) + "\n";
+    EXPECT_EQ(output_of("seq 1 20000; kill -KILL $$"), expected);
+    EXPECT_EQ(output_of("printf 'a\\200b\\000c'; printf d >&2; printf e"),
+              std::string("a\200b\0cde", 7));
+}
+
+TEST_F(KeeperTest, hidden_files_cannot_be_read_and_the_way_to_the_ml_tree_stays_open) {
+    fs::create_directories(scratch.path() / "secrets");
+    write_file_atomic(scratch.path() / "secrets" / "admin", "the admin key");
+    write_file_atomic(scratch.path() / "credentials", "another key");
+    KeeperOrder looking = shell("cat " + (scratch.path() / "secrets/admin").string() + "; cat " +
+                                (scratch.path() / "credentials").string() + "; ls -A " +
+                                (scratch.path() / "secrets").string() + "; echo x > " +
+                                (scratch.path() / "secrets/new").string() + "; ls /opt/ml");
+    looking.hidden_paths = {(scratch.path() / "secrets").string(), work.string(),
+                            (scratch.path() / "credentials").string(), "/does/not/exist"};
+    run(looking);
+    EXPECT_THAT(log(), Not(HasSubstr("key")));
+    EXPECT_THAT(log(), EndsWith("model\n"));
+    EXPECT_FALSE(fs::exists(scratch.path() / "secrets" / "new"));
+}
+
+TEST_F(KeeperTest, proc_is_private_and_the_keeper_cannot_be_looked_into) {
+    EXPECT_THAT(output_of("cat /proc/1/environ; ls /proc/1/fd; ls /proc/1/root/; exit 0"),
+                Not(HasSubstr("opt\n")));
+    const std::string pids = output_of("ls /proc | grep '^[0-9]' | sort -n | tail -1");
+    EXPECT_LT(parse_int(trim(pids)).value(), 50);
+}
+
+TEST_F(KeeperTest, capabilities_are_dockers_and_no_new_ones_come) {
+    const std::string status = output_of("grep -E 'Cap|NoNewPrivs' /proc/self/status");
+    for (const char* line :
+         {"CapEff:\t00000000a80425fb", "CapBnd:\t00000000a80425fb", "CapPrm:\t00000000a80425fb",
+          "CapAmb:\t0000000000000000", "CapInh:\t0000000000000000", "NoNewPrivs:\t1"}) {
+        EXPECT_THAT(status, HasSubstr(line));
+    }
+}
+
+TEST_F(KeeperTest, the_machine_can_be_read_but_not_changed_and_has_no_disks) {
+    const std::string errors = output_of(
+        "echo x > /etc/gruca-test; echo x > /proc/sys/kernel/core_pattern; echo x > /sys/x; "
+        "umount /opt/ml; mount -t tmpfs none /mnt; ls /dev; mknod /tmp/$$ b 254 0 && "
+        "dd if=/tmp/$$ count=1; rm -f /tmp/$$; echo ok > /dev/null && echo ok > /dev/shm/x && "
+        "echo ok > /tmp/$$ && rm /tmp/$$ && echo fine");
+    EXPECT_FALSE(fs::exists("/etc/gruca-test"));
+    EXPECT_THAT(errors, EndsWith("fine\n"));
+    EXPECT_THAT(errors, Not(HasSubstr("vda")));
+    EXPECT_THAT(errors, Not(HasSubstr("1+0 records")));
+}
+
+TEST_F(KeeperTest, the_program_inherits_no_descriptor_and_reads_nothing_from_stdin) {
+    const UniqueFd secret = open_file("/etc/passwd", O_RDONLY);
+    ::fcntl(secret.get(), F_SETFD, 0);
+    EXPECT_EQ(output_of("exec ls /proc/self/fd"), "0\n1\n2\n3\n");  // 3: ls reads the directory.
+    EXPECT_EQ(output_of("cat; echo end"), "end\n");
+}
+
+TEST_F(KeeperTest, whatever_the_program_left_running_dies_with_it) {
+    KeeperOrder leaving = shell(
+        "(trap '' TERM HUP; setsid sh -c 'trap \"\" TERM HUP; (sleep 1000 & touch /opt/ml/up; "
+        "wait)' & ) & while ! test -e /opt/ml/up; do sleep 0.01; done");
+    leaving.environment.push_back(mark());
+    EXPECT_TRUE(run(leaving).status.ok());
+    EXPECT_THAT(survivors(), IsEmpty());
+}
+
+TEST_F(KeeperTest, terminate_lets_the_program_end_by_itself_and_kill_does_not_ask) {
+    Keeper polite(options(), shell("trap 'echo saved; exit 0' TERM; touch /opt/ml/up; "
+                                   "while :; do sleep 0.01; done"));
+    wait_for_file("up");
+    polite.terminate();
+    EXPECT_TRUE(end_of(polite).status.ok());
+    EXPECT_EQ(log(), "saved\n");
+    fs::remove(work / "ml" / "up");
+    Keeper deaf(options(), shell("trap '' TERM; touch /opt/ml/up; while :; do sleep 0.01; done"));
+    wait_for_file("up");
+    deaf.terminate();
+    EXPECT_FALSE(deaf.wait_for(std::chrono::milliseconds(50)));
+    deaf.kill();
+    EXPECT_EQ(end_of(deaf).status.signal, SIGKILL);
+}
+
+TEST_F(KeeperTest, a_dead_agent_takes_the_program_along_but_not_its_last_words) {
+    KeeperOrder talking = shell("seq 1 5000; touch /opt/ml/up; trap '' TERM; sleep 1000");
+    talking.environment.push_back(mark());
+    const ProcessId keeper = [&] {
+        // The stand-in for the agent: a process that starts a keeper and is killed.
+        std::array<int, 2> ends;
+        EXPECT_EQ(::pipe(ends.data()), 0);
+        const pid_t agent = ::fork();
+        if (agent == 0) {
+            Keeper own(options(), talking);
+            const pid_t pid = own.pid();
+            [[maybe_unused]] const ssize_t told = ::write(ends[1], &pid, sizeof pid);
+            ::pause();
+        }
+        pid_t pid = 0;
+        EXPECT_EQ(::read(ends[0], &pid, sizeof pid), ssize_t{sizeof pid});
+        const ProcessId id = process_id_of(pid).value();
+        wait_for_file("up");
+        ::kill(agent, SIGKILL);
+        ::waitpid(agent, nullptr, 0);
+        return id;
+    }();
+    EXPECT_TRUE(wait_for_end(open_process(keeper), kPatience));
+    EXPECT_THAT(survivors(), IsEmpty());
+    EXPECT_THAT(log(), EndsWith("\n4999\n5000\n"));
+    EXPECT_EQ(Ending::from_json(Json::parse(read_file(work / kEndingFile))).status.signal, SIGKILL);
+}
+
+TEST_F(KeeperTest, a_killed_keeper_leaves_no_process_and_the_ending_says_what_happened) {
+    KeeperOrder sleeping = shell("touch /opt/ml/up; sleep 1000");
+    sleeping.environment.push_back(mark());
+    Keeper keeper(options(), sleeping);
+    wait_for_file("up");
+    keeper.destroy();
+    EXPECT_THAT(end_of(keeper).failure, HasSubstr("keep"));
+    EXPECT_THAT(survivors(), IsEmpty());
+}
+
+TEST_F(KeeperTest, a_mount_point_is_made_without_a_trace_on_the_machine) {
+    fs::create_directories(scratch.path() / "host" / "existing");
+    fs::create_directories(work / "ml" / "checkpoints");
+    KeeperOrder bound = shell("ls " + (scratch.path() / "host").string());
+    bound.binds.push_back({.source = (work / "ml" / "checkpoints").string(),
+                           .target = (scratch.path() / "host" / "new" / "deep").string()});
+    EXPECT_EQ(run(bound).failure, "");
+    EXPECT_EQ(log(), "existing\nnew\n");
+    EXPECT_FALSE(fs::exists(scratch.path() / "host" / "new"));
+}
+
+}  // namespace
+}  // namespace gruca::agent

@@ -1,0 +1,268 @@
+#include "agent/sandbox.h"
+
+#include <fcntl.h>
+#include <sys/capability.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <filesystem>
+#include <optional>
+#include <set>
+
+#include "base/error.h"
+#include "base/file.h"
+
+namespace gruca::agent {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Entries of a directory that is rebuilt to make room for a mount point.
+constexpr std::size_t kEntriesMax = 10000;
+
+// What a program may do with /proc and /sys is what Docker allows.
+constexpr std::array kProcReadOnly = {"bus", "fs", "irq", "sys", "sysrq-trigger"};
+constexpr std::array kMasked = {"/proc/acpi",          "/proc/kcore",      "/proc/keys",
+                                "/proc/latency_stats", "/proc/timer_list", "/proc/timer_stats",
+                                "/proc/sched_debug",   "/proc/scsi",       "/sys/firmware"};
+constexpr std::array kDevices = {"null", "zero", "full", "random", "urandom", "tty"};
+
+constexpr std::array kKeptCapabilities = {
+    CAP_CHOWN,   CAP_DAC_OVERRIDE, CAP_FSETID,           CAP_FOWNER,
+    CAP_MKNOD,   CAP_NET_RAW,      CAP_SETGID,           CAP_SETUID,
+    CAP_SETFCAP, CAP_SETPCAP,      CAP_NET_BIND_SERVICE, CAP_SYS_CHROOT,
+    CAP_KILL,    CAP_AUDIT_WRITE};
+
+// A copy of what is mounted at `path` and below, not yet attached anywhere.
+UniqueFd copy_of_mount(const std::string& path) {
+    UniqueFd tree(::open_tree(AT_FDCWD, path.c_str(),
+                              static_cast<unsigned>(OPEN_TREE_CLONE) | OPEN_TREE_CLOEXEC |
+                                  static_cast<unsigned>(AT_RECURSIVE)));
+    if (!tree.is_open()) throw_errno("cannot copy the mount of " + path);
+    return tree;
+}
+
+void set_attributes(int directory, const char* path, std::uint64_t attributes) {
+    mount_attr wanted = {};
+    wanted.attr_set = attributes;
+    const unsigned flags = static_cast<unsigned>(AT_RECURSIVE) |
+                           (*path == '\0' ? static_cast<unsigned>(AT_EMPTY_PATH) : 0u);
+    if (::mount_setattr(directory, path, flags, &wanted, sizeof wanted) != 0) {
+        throw_errno(std::string("cannot change the attributes of the mount ") + path);
+    }
+}
+
+void attach(const UniqueFd& tree, const std::string& target) {
+    if (::move_mount(tree.get(), "", AT_FDCWD, target.c_str(), MOVE_MOUNT_F_EMPTY_PATH) != 0) {
+        throw_errno("cannot mount over " + target);
+    }
+}
+
+void mount_new(const char* kind, const std::string& target, unsigned long flags,
+               const char* options) {
+    if (::mount(kind, target.c_str(), kind, flags, options) != 0) {
+        throw_errno(std::string("cannot mount a new ") + kind + " at " + target);
+    }
+}
+
+void make_file(const std::string& path) {
+    open_file(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+}
+
+constexpr const char* kEmptyFile = "/run/.gruca-empty";  // In the job's private /run.
+
+// Covers a directory by an empty read-only one, a file by an empty file.
+void hide(const std::string& path) {
+    std::error_code failure;
+    const fs::file_status status = fs::status(path, failure);
+    if (!fs::exists(status)) return;
+    if (fs::is_directory(status)) {
+        mount_new("tmpfs", path, MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=4k,mode=555");
+        return;
+    }
+    const UniqueFd nothing = copy_of_mount(kEmptyFile);
+    set_attributes(nothing.get(), "", MOUNT_ATTR_RDONLY);
+    attach(nothing, path);
+}
+
+struct Entry {
+    std::string name;
+    std::optional<std::string> link = {};  // A symbolic link and where it points.
+    bool is_directory = false;
+    UniqueFd tree = UniqueFd();
+};
+
+std::vector<Entry> entries_of(const fs::path& directory) {
+    std::vector<Entry> entries;
+    for (const auto& found : fs::directory_iterator(directory)) {
+        if (entries.size() == kEntriesMax) {
+            throw Error(ErrorCode::invalid_argument,
+                        "too many entries to make room for a mount point in " + directory.string());
+        }
+        Entry entry{.name = found.path().filename().string()};
+        if (found.is_symlink()) {
+            entry.link = fs::read_symlink(found.path()).string();
+        } else {
+            entry.is_directory = found.is_directory();
+            entry.tree = copy_of_mount(found.path().string());
+        }
+        entries.push_back(std::move(entry));
+    }
+    return entries;
+}
+
+// Makes the directory `target` if it is missing, in this view of the machine only.
+void make_room(const fs::path& target) {
+    fs::path ancestor = target;
+    while (!fs::exists(ancestor)) ancestor = ancestor.parent_path();
+    if (ancestor == target) return;
+    if (ancestor == "/") {
+        throw Error(ErrorCode::invalid_argument,
+                    "no directory of this machine could hold it; choose a path below /opt/ml: " +
+                        target.string());
+    }
+    struct stat facts = {};
+    if (::stat(ancestor.c_str(), &facts) != 0) throw_errno("cannot look at " + ancestor.string());
+    const std::vector<Entry> entries = entries_of(ancestor);
+    mount_new("tmpfs", ancestor.string(), MS_NOSUID | MS_NODEV, "mode=755");
+    ::chmod(ancestor.c_str(), facts.st_mode & 07777u);
+    for (const Entry& entry : entries) {
+        const fs::path path = ancestor / entry.name;
+        if (entry.link) {
+            fs::create_symlink(*entry.link, path);
+            continue;
+        }
+        entry.is_directory ? void(fs::create_directory(path)) : make_file(path.string());
+        attach(entry.tree, path.string());
+    }
+    fs::create_directories(target);
+}
+
+struct Device {
+    std::string name;
+    UniqueFd tree;
+};
+
+std::vector<Device> copies_of_devices() {
+    std::vector<Device> devices;
+    const std::set<std::string> wanted(kDevices.begin(), kDevices.end());
+    for (const auto& found : fs::directory_iterator("/dev")) {
+        const std::string name = found.path().filename().string();
+        if (!wanted.contains(name) && !name.starts_with("nvidia")) continue;
+        devices.push_back({.name = name, .tree = copy_of_mount(found.path().string())});
+    }
+    return devices;
+}
+
+void mount_devices(const std::vector<Device>& devices) {
+    mount_new("tmpfs", "/dev", MS_NOSUID | MS_NOEXEC, "mode=755,size=64k");
+    for (const Device& device : devices) {
+        const std::string path = "/dev/" + device.name;
+        struct stat facts = {};
+        const bool is_directory = ::fstat(device.tree.get(), &facts) == 0 && S_ISDIR(facts.st_mode);
+        is_directory ? void(fs::create_directory(path)) : make_file(path);
+        attach(device.tree, path);
+    }
+    fs::create_directory("/dev/shm");
+    mount_new("tmpfs", "/dev/shm", MS_NOSUID | MS_NODEV, "mode=1777");
+    fs::create_directory("/dev/pts");
+    mount_new("devpts", "/dev/pts", MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620");
+    fs::create_symlink("pts/ptmx", "/dev/ptmx");
+    fs::create_symlink("/proc/self/fd", "/dev/fd");
+    fs::create_symlink("/proc/self/fd/0", "/dev/stdin");
+    fs::create_symlink("/proc/self/fd/1", "/dev/stdout");
+    fs::create_symlink("/proc/self/fd/2", "/dev/stderr");
+}
+
+void mount_proc() {
+    mount_new("proc", "/proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr);
+    for (const char* name : kProcReadOnly) {
+        const std::string path = std::string("/proc/") + name;
+        if (!fs::exists(path)) continue;
+        const UniqueFd tree = copy_of_mount(path);
+        set_attributes(tree.get(), "", MOUNT_ATTR_RDONLY);
+        attach(tree, path);
+    }
+}
+
+// The name service of a machine with systemd is configured below /run.
+void mount_run() {
+    const std::string resolver = "/run/systemd/resolve";
+    UniqueFd tree;
+    if (fs::exists(resolver)) tree = copy_of_mount(resolver);
+    mount_new("tmpfs", "/run", MS_NOSUID | MS_NODEV, "mode=755");
+    if (!tree.is_open()) return;
+    fs::create_directories(resolver);
+    attach(tree, resolver);
+}
+
+}  // namespace
+
+void enter_sandbox(const KeeperOrder& order) {
+    if (::sethostname(order.hostname.data(), order.hostname.size()) != 0) {
+        throw_errno("cannot set the host name");
+    }
+    if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) {
+        throw_errno("cannot separate the mounts of the job from the machine's");
+    }
+    // What stays writable is copied before all becomes read-only, and before it is hidden.
+    std::vector<Bind> binds;
+    for (const char* path : {"/tmp", "/var/tmp"}) {
+        if (fs::is_directory(path)) binds.push_back({.source = path, .target = path});
+    }
+    const std::size_t shared = binds.size();
+    binds.insert(binds.end(), order.binds.begin(), order.binds.end());
+    std::vector<UniqueFd> trees;
+    for (const Bind& bind : binds) {
+        trees.push_back(copy_of_mount(bind.source));
+        set_attributes(trees.back().get(), "", MOUNT_ATTR_NODEV);
+    }
+    const UniqueFd hosts = copy_of_mount(order.hosts_file);
+    set_attributes(hosts.get(), "", MOUNT_ATTR_RDONLY);
+    const std::vector<Device> devices = copies_of_devices();
+
+    set_attributes(AT_FDCWD, "/", MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV);
+    for (std::size_t i = 0; i < shared; ++i) attach(trees[i], binds[i].target);
+    mount_proc();
+    mount_devices(devices);
+    mount_run();
+    make_file(kEmptyFile);
+    for (const char* path : kMasked) hide(path);
+    for (const std::string& path : order.hidden_paths) hide(path);
+    for (std::size_t i = shared; i < binds.size(); ++i) {
+        make_room(binds[i].target);
+        attach(trees[i], binds[i].target);
+    }
+    attach(hosts, "/etc/hosts");
+    if (::chdir("/") != 0) throw_errno("cannot change to /");
+}
+
+void drop_privileges() {
+    if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) throw_errno("cannot set no_new_privs");
+    const std::set<int> kept(kKeptCapabilities.begin(), kKeptCapabilities.end());
+    const cap_t had = ::cap_get_proc();
+    const cap_t left = ::cap_init();
+    if (had == nullptr || left == nullptr) throw_errno("cannot read the capabilities");
+    for (cap_value_t capability = 0; capability < ::cap_max_bits(); ++capability) {
+        cap_flag_value_t permitted = CAP_CLEAR;
+        ::cap_get_flag(had, capability, CAP_PERMITTED, &permitted);
+        if (!kept.contains(capability)) {
+            if (::cap_drop_bound(capability) != 0) throw_errno("cannot drop a capability");
+        } else if (permitted == CAP_SET) {
+            ::cap_set_flag(left, CAP_PERMITTED, 1, &capability, CAP_SET);
+            ::cap_set_flag(left, CAP_EFFECTIVE, 1, &capability, CAP_SET);
+        }
+    }
+    if (::cap_reset_ambient() != 0 || ::cap_set_proc(left) != 0) {
+        throw_errno("cannot drop capabilities");
+    }
+    ::cap_free(had);
+    ::cap_free(left);
+}
+
+}  // namespace gruca::agent
