@@ -10,13 +10,11 @@
 //
 // Every implementation keeps these promises, and object_store_test.cpp holds each to them:
 //   * A put is atomic and durable: a reader sees the whole old object or the whole new one, and
-//   after
-//     the put has returned also after a power cut.
+//     after the put has returned also after a power cut.
 //   * After a put returns, find, read and list see it, from any process.
 //   * remove of an absent key succeeds, as in S3.
 //   * A key is 1..1024 bytes of UTF-8, any of them, as in S3: "a" beside "a/b", "a//b", "a/" and
-//   ".."
-//     are four different, ordinary keys. Anything else throws invalid_argument.
+//     ".." are different, ordinary keys. Anything else throws invalid_argument.
 //   * Bodies stream: no operation holds more than a few MiB.
 //
 // Buckets are the first segment of a key: "bucket/key". A store opened below a prefix (LocalStore
@@ -27,6 +25,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -38,6 +37,8 @@
 #include "base/clock.h"
 
 namespace gruca::store {
+
+inline constexpr std::size_t kKeyBytesMax = 1024;
 
 struct ObjectInfo {
     std::string key;
@@ -93,7 +94,8 @@ class ObjectStore {
     // Whole small objects, built on the above.
     PutOutcome put(std::string_view key, std::span<const std::byte> body, PutOptions options = {});
     PutOutcome put(std::string_view key, std::string_view body, PutOptions options = {});
-    // Throws not_found when absent, resource_exhausted above bytes_max.
+    // Throws not_found when absent, resource_exhausted above bytes_max, unavailable when the object
+    // is replaced again and again while being read.
     std::string get(std::string_view key, std::uint64_t bytes_max = 64u << 20) const;
     // Every object under `prefix`, page by page, in key order.
     void for_each(std::string_view prefix,
@@ -103,7 +105,11 @@ class ObjectStore {
 // Throws invalid_argument unless `key` obeys the rule above. Every implementation calls it first.
 void require_valid_key(std::string_view key);
 
-// "file:///dir" opens a LocalStore. Throws invalid_argument, naming the URI, for any other scheme.
+// "file:///dir" opens a LocalStore on that directory, which is made when absent; "%20" and the like
+// stand for their byte. Throws invalid_argument, naming the URI, for any other form or scheme.
 std::unique_ptr<ObjectStore> open_store(std::string_view uri);
+
+// The "file://" URI of an absolute directory: open_store opens it.
+std::string file_uri(const std::filesystem::path& directory);
 
 }  // namespace gruca::store

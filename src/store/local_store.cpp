@@ -1,0 +1,228 @@
+#include "store/local_store.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <utility>
+
+#include "base/boundary.h"
+#include "base/check.h"
+#include "base/error.h"
+#include "base/random.h"
+#include "store/local_directory.h"
+#include "store/local_names.h"
+
+namespace gruca::store {
+namespace {
+
+constexpr auto kTemporaryAgeMax = std::chrono::hours(24);
+constexpr int kCreateAttemptsMax = 1000;
+
+// Creates a file of the store's own in the directory, which is made, as often as it takes.
+UniqueFd create_file(int root_fd, const std::vector<std::string>& directories,
+                     const std::string& name, int flags, UniqueFd& directory) {
+    for (int attempt = 0; attempt < kCreateAttemptsMax; ++attempt) {
+        directory = make_directory(root_fd, directories);
+        UniqueFd file(::openat(directory.get(), name.c_str(),
+                               O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | flags, 0644));
+        if (file.is_open()) return file;
+        if (errno != ENOENT) throw_errno("cannot create a file in the store");
+    }
+    throw Error(ErrorCode::unavailable, "a directory of the store is removed again and again");
+}
+
+class LocalWriter final : public ObjectWriter {
+  public:
+    LocalWriter(int root_fd, std::string key, PutOptions options)
+        : root_fd_(root_fd), key_(std::move(key)), options_(options), path_(local_path_of(key_)) {
+        temporary_ = kTemporaryPrefix + SystemRandom().hex_id(16);
+        file_ = create_file(root_fd_, path_.directories, temporary_, O_EXCL, directory_);
+    }
+
+    ~LocalWriter() override {
+        if (temporary_.empty()) return;
+        ::unlinkat(directory_.get(), temporary_.c_str(), 0);
+        run_guarded([&] { remove_empty_directories(root_fd_, path_.directories); });
+    }
+
+    void write(std::span<const std::byte> bytes) override {
+        try {
+            write_all(file_.get(), bytes);
+        } catch (Error& error) {
+            error.add_context("writing the object " + key_);
+            throw;
+        }
+    }
+
+    PutOutcome commit() override {
+        CHECK(file_.is_open(), "commit of {} called twice", key_);
+        stamp();
+        if (::fsync(file_.get()) != 0) throw_errno("cannot sync the object " + key_);
+        file_.reset();
+        const PutOutcome outcome = publish();
+        sync_directories(root_fd_, path_.directories);
+        return outcome;
+    }
+
+  private:
+    // The time of a file is as coarse as the system's clock tick, and a freed inode is used again:
+    // chance in the last digits keeps apart what two quick puts of one size would make equal.
+    void stamp() {
+        struct stat facts {};
+        if (::fstat(file_.get(), &facts) != 0) throw_errno("cannot look at the object " + key_);
+        constexpr long kMillisecond = 1'000'000;
+        const long chance = static_cast<long>(SystemRandom().next_u64() % kMillisecond);
+        const long ns = facts.st_mtim.tv_nsec / kMillisecond * kMillisecond + chance;
+        const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT},
+                                   {.tv_sec = facts.st_mtim.tv_sec, .tv_nsec = ns}};
+        if (::futimens(file_.get(), times) != 0) throw_errno("cannot stamp the object " + key_);
+    }
+
+    PutOutcome publish() {
+        const int fd = directory_.get();
+        const char* from = temporary_.c_str();
+        const char* to = path_.file.c_str();
+        bool is_linked = false;
+        int failed = 0;
+        if (!options_.only_if_absent) {
+            failed = ::renameat(fd, from, fd, to);
+        } else {
+            failed = ::renameat2(fd, from, fd, to, RENAME_NOREPLACE);
+            if (failed != 0 && errno == EINVAL) {  // A file system without it, such as NFS.
+                failed = ::linkat(fd, from, fd, to, 0);
+                is_linked = failed == 0;
+            }
+        }
+        if (failed != 0 && errno == EEXIST && options_.only_if_absent) {
+            return PutOutcome::precondition_failed;
+        }
+        if (failed != 0) throw_errno("cannot publish the object " + key_);
+        if (is_linked) ::unlinkat(fd, from, 0);
+        temporary_.clear();
+        return PutOutcome::written;
+    }
+
+    const int root_fd_;
+    const std::string key_;
+    const PutOptions options_;
+    const LocalPath path_;
+    UniqueFd directory_;
+    std::string temporary_;  // Empty once it has become the object.
+    UniqueFd file_;
+};
+
+UniqueFd open_root(const std::filesystem::path& root) {
+    std::error_code failure;
+    const bool is_new = std::filesystem::create_directories(root, failure);
+    UniqueFd fd = open_file(root, O_RDONLY | O_DIRECTORY);
+    if (is_new) sync_directory(root.parent_path());
+    return fd;
+}
+
+// A store that may only be read is not swept, and is none the worse for it.
+void sweep_once_a_day(int root_fd, TimePoint now) {
+    struct stat facts {};
+    const bool is_marked = ::fstatat(root_fd, kSweptName, &facts, AT_SYMLINK_NOFOLLOW) == 0;
+    if (is_marked && info_of_file({}, facts).modified > now - kTemporaryAgeMax) return;
+    const UniqueFd marker(::openat(root_fd, kSweptName,
+                                   O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0644));
+    if (!marker.is_open()) return;
+    const std::int64_t ms = to_ms(now);
+    const timespec when{.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1'000'000};
+    const timespec times[2] = {when, when};
+    if (::futimens(marker.get(), times) != 0) return;
+    sweep_temporaries(root_fd, now - kTemporaryAgeMax);
+}
+
+}  // namespace
+
+LocalStore::LocalStore(const std::filesystem::path& root, TimePoint now)
+    : root_(std::filesystem::absolute(root)), root_fd_(open_root(root_)) {
+    sweep_once_a_day(root_fd_.get(), now);
+}
+
+LocalStore::LocalStore(const std::filesystem::path& root) : LocalStore(root, SystemClock().now()) {}
+
+std::filesystem::path LocalStore::directory_for(std::string_view prefix) {
+    if (!prefix.empty()) require_valid_key(prefix);
+    if (!prefix.empty() && !prefix.ends_with('/')) {
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("only a prefix that ends in '/' is a directory: {}", prefix));
+    }
+    const std::vector<std::string> directories = local_directories_of(prefix);
+    UniqueFd directory;
+    create_file(root_fd_.get(), directories, kKeepName, 0, directory);
+    sync_directories(root_fd_.get(), directories);
+    std::filesystem::path path = root_;
+    for (const std::string& name : directories) path /= name;
+    return path;
+}
+
+std::optional<ObjectInfo> LocalStore::find(std::string_view key) const {
+    require_valid_key(key);
+    const LocalPath path = local_path_of(key);
+    const std::optional<UniqueFd> directory = find_directory(root_fd_.get(), path.directories);
+    struct stat facts {};
+    if (!directory) return std::nullopt;
+    if (::fstatat(directory->get(), path.file.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0) {
+        if (errno == ENOENT) return std::nullopt;
+        throw_errno(fmt::format("cannot look at the object {}", key));
+    }
+    if (!S_ISREG(facts.st_mode)) return std::nullopt;
+    return info_of_file(std::string(key), facts);
+}
+
+std::size_t LocalStore::read(std::string_view key, std::uint64_t offset,
+                             std::span<std::byte> into) const {
+    require_valid_key(key);
+    const LocalPath path = local_path_of(key);
+    const std::optional<UniqueFd> directory = find_directory(root_fd_.get(), path.directories);
+    UniqueFd file;
+    if (directory) {
+        file.reset(::openat(directory->get(), path.file.c_str(),
+                            O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+        if (!file.is_open() && errno != ENOENT && errno != ELOOP && errno != ENXIO) {
+            throw_errno(fmt::format("cannot open the object {}", key));
+        }
+    }
+    struct stat facts {};
+    if (!file.is_open() || ::fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) {
+        throw Error(ErrorCode::not_found, fmt::format("no object has the key: {}", key));
+    }
+    std::size_t done = 0;
+    while (done < into.size()) {
+        const ssize_t got = ::pread(file.get(), into.data() + done, into.size() - done,
+                                    static_cast<off_t>(offset + done));
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) throw_errno(fmt::format("cannot read the object {}", key));
+        if (got == 0) break;
+        done += static_cast<std::size_t>(got);
+    }
+    return done;
+}
+
+std::unique_ptr<ObjectWriter> LocalStore::begin_put(std::string_view key, PutOptions options) {
+    require_valid_key(key);
+    return std::make_unique<LocalWriter>(root_fd_.get(), std::string(key), options);
+}
+
+void LocalStore::remove(std::string_view key) {
+    require_valid_key(key);
+    const LocalPath path = local_path_of(key);
+    {
+        const std::optional<UniqueFd> directory = find_directory(root_fd_.get(), path.directories);
+        if (!directory) return;
+        if (::unlinkat(directory->get(), path.file.c_str(), 0) != 0) {
+            if (errno != ENOENT) throw_errno(fmt::format("cannot remove the object {}", key));
+        } else if (::fsync(directory->get()) != 0) {
+            throw_errno(fmt::format("cannot sync the removal of the object {}", key));
+        }
+    }
+    remove_empty_directories(root_fd_.get(), path.directories);
+}
+
+}  // namespace gruca::store
