@@ -10,17 +10,11 @@
 #include <latch>
 
 #include "base/error.h"
+#include "comm/comm_contract.h"
 #include "comm/thread_comm.h"
 
 namespace gruca::comm {
 namespace {
-
-using RunRanks = std::function<void(int size, const std::function<void(Comm&)>& body)>;
-
-struct Implementation {
-    std::string name;
-    RunRanks run_ranks;
-};
 
 class CommContract : public testing::TestWithParam<Implementation> {
   protected:
@@ -50,17 +44,20 @@ std::vector<T> sum_in_rank_order(int size, std::size_t count) {
 }
 
 TEST_P(CommContract, a_sum_is_taken_in_rank_order_and_is_the_same_everywhere) {
+    const std::size_t several_segments = 1'100'001;
     for (const int size : {1, 2, 3, 4}) {
-        for (const std::size_t count : {0u, 1u, 3u, 5u, 1000u, 300'001u}) {
-            run(size, [&](Comm& comm) {
+        run(size, [&](Comm& comm) {
+            for (const std::size_t count : {std::size_t{0}, std::size_t{1}, std::size_t{3},
+                                            std::size_t{1000}, several_segments}) {
+                if (count == several_segments && size != 3) continue;
                 auto floats = awkward<float>(comm.rank(), count);
                 auto doubles = awkward<double>(comm.rank(), count);
                 comm.all_reduce_sum(std::span(floats));
                 comm.all_reduce_sum(std::span(doubles));
                 EXPECT_EQ(floats, sum_in_rank_order<float>(size, count)) << size << " x " << count;
                 EXPECT_EQ(doubles, sum_in_rank_order<double>(size, count)) << size;
-            });
-        }
+            }
+        });
     }
 }
 
@@ -121,9 +118,13 @@ TEST_P(CommContract, an_abort_frees_every_blocked_rank_and_breaks_the_group) {
     EXPECT_EQ(cancelled, 5);
 }
 
-INSTANTIATE_TEST_SUITE_P(Threads, CommContract,
-                         testing::Values(Implementation{
-                             "threads", [](int size, const auto& body) { run_ranks(size, body); }}),
+std::vector<Implementation> all_implementations() {
+    std::vector<Implementation> all = gloo_implementations();
+    all.push_back({"threads", [](int size, const auto& body) { run_ranks(size, body); }});
+    return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, CommContract, testing::ValuesIn(all_implementations()),
                          [](const auto& test) { return test.param.name; });
 
 TEST(ThreadComm, a_silent_rank_is_named_when_time_is_up) {

@@ -1,0 +1,201 @@
+#include "comm/gloo_comm.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "base/boundary.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "comm/comm_contract.h"
+#include "comm/rendezvous.h"
+
+namespace gruca::comm {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Every rank on an address of its own, as on machines of their own.
+GlooOptions options_for(int rank, int size, std::uint16_t port) {
+    return {.rank = rank,
+            .size = size,
+            .own_host = "127.64.0." + std::to_string(1 + rank),
+            .rendezvous = {"127.64.0.1", port},
+            .secret = "job-1",
+            .timeout = std::chrono::seconds(60),
+            .join_timeout = std::chrono::seconds(60)};
+}
+
+RendezvousServer make_server(int size) {
+    return RendezvousServer({.endpoint = {"127.64.0.1", 0}, .size = size, .secret = "job-1"});
+}
+
+// Runs the ranks given as threads of this process, each with a context of its own.
+void run_threads(const std::vector<GlooOptions>& ranks, const std::function<void(Comm&)>& body) {
+    std::mutex mutex;
+    std::optional<Error> cause;  // Guarded by mutex.
+    {
+        std::vector<std::jthread> threads;
+        for (const GlooOptions& options : ranks) {
+            threads.emplace_back([&] {
+                const auto error = run_guarded([&] {
+                    const auto comm = make_gloo_comm(options);
+                    body(*comm);
+                });
+                const std::lock_guard lock(mutex);
+                if (error && !cause) cause = *error;
+            });
+        }
+    }
+    if (cause) throw Error(*cause);
+}
+
+void run_gloo_ranks(int size, const std::function<void(Comm&)>& body) {
+    const auto server = make_server(size);
+    std::vector<GlooOptions> ranks;
+    for (int rank = 0; rank < size; ++rank) {
+        ranks.push_back(options_for(rank, size, server.port()));
+    }
+    run_threads(ranks, body);
+}
+
+// A rank in a process of its own, which can be killed. It joins, takes part in one barrier, and
+// then only exists.
+class OtherProcess {
+  public:
+    OtherProcess(int rank, int size) {
+        int ends[2];
+        if (pipe(ends) != 0) throw_errno("cannot make a pipe");
+        pid_ = fork();
+        if (pid_ == 0) be_rank(rank, size, ends[0]);
+        ::close(ends[0]);
+        port_pipe_.reset(ends[1]);
+    }
+    ~OtherProcess() {
+        kill(pid_, SIGKILL);
+        waitpid(pid_, nullptr, 0);
+    }
+
+    void tell_port(std::uint16_t port) {
+        write_all(port_pipe_.get(), std::as_bytes(std::span(&port, 1)));
+    }
+    void signal(int number) {
+        kill(pid_, number);
+        // A stopped process is reported too; a killed one is left for the destructor.
+        siginfo_t info;
+        waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WSTOPPED | WNOWAIT);
+    }
+
+  private:
+    [[noreturn]] static void be_rank(int rank, int size, int port_pipe) {
+        const auto error = run_guarded([&] {
+            std::uint16_t port = 0;
+            read_full(port_pipe, std::as_writable_bytes(std::span(&port, 1)));
+            const auto comm = make_gloo_comm(options_for(rank, size, port));
+            comm->barrier();
+            while (true) pause();
+        });
+        _exit(error ? 1 : 0);
+    }
+
+    pid_t pid_;
+    UniqueFd port_pipe_;
+};
+
+// What each of the ranks 0..survivors-1 gets from a sum after the last rank got `signal_number`.
+std::vector<Error> errors_after(int signal_number, int survivors, milliseconds timeout) {
+    OtherProcess other(survivors, survivors + 1);
+    const auto server = make_server(survivors + 1);
+    other.tell_port(server.port());
+    std::vector<GlooOptions> ranks;
+    for (int rank = 0; rank < survivors; ++rank) {
+        ranks.push_back(options_for(rank, survivors + 1, server.port()));
+        ranks.back().timeout = timeout;
+    }
+    std::mutex mutex;
+    std::vector<Error> errors;
+    std::atomic<int> past_barrier = 0;
+    run_threads(ranks, [&](Comm& comm) {
+        comm.barrier();
+        if (++past_barrier == survivors) other.signal(signal_number);
+        std::vector<float> values(100'000, 1.0f);
+        const auto error = run_guarded([&] { comm.all_reduce_sum(std::span(values)); });
+        EXPECT_TRUE(run_guarded([&] { comm.barrier(); })) << "the group went on";
+        const std::lock_guard lock(mutex);
+        if (error) errors.push_back(*error);
+        comm.abort("a peer is lost");
+    });
+    return errors;
+}
+
+TEST(GlooComm, every_survivor_learns_that_a_rank_was_killed) {
+    const auto errors = errors_after(SIGKILL, 2, std::chrono::minutes(10));
+    ASSERT_EQ(errors.size(), 2u);
+    for (const Error& error : errors) {
+        // The second may be freed by the abort of the first.
+        EXPECT_THAT(error.code(), testing::AnyOf(ErrorCode::unavailable, ErrorCode::cancelled))
+            << error.what();
+    }
+    EXPECT_THAT(errors[0].message(), testing::HasSubstr("rank 2"));
+}
+
+TEST(GlooComm, a_silent_rank_is_named_when_time_is_up) {
+    const auto errors = errors_after(SIGSTOP, 1, milliseconds(200));
+    ASSERT_EQ(errors.size(), 1u);
+    EXPECT_EQ(errors[0].code(), ErrorCode::deadline_exceeded) << errors[0].what();
+    EXPECT_THAT(errors[0].message(), testing::HasSubstr("rank 1"));
+    EXPECT_THAT(errors[0].message(), testing::HasSubstr("all_reduce_sum"));
+}
+
+TEST(GlooComm, ranks_that_call_different_collectives_fail) {
+    const auto server = make_server(2);
+    std::vector<GlooOptions> ranks = {options_for(0, 2, server.port()),
+                                      options_for(1, 2, server.port())};
+    for (GlooOptions& options : ranks) options.timeout = milliseconds(200);
+    std::atomic<int> failed = 0;
+    run_threads(ranks, [&](Comm& comm) {
+        std::vector<double> doubles(10, 1.0);
+        std::vector<float> floats(20, 1.0f);
+        const auto error = run_guarded([&] {
+            if (comm.rank() == 0) comm.all_reduce_sum(std::span(doubles));
+            if (comm.rank() == 1) comm.all_reduce_sum(std::span(floats));
+        });
+        EXPECT_TRUE(error);
+        if (error) ++failed;
+    });
+    EXPECT_EQ(failed, 2);
+}
+
+TEST(GlooComm, ranks_of_another_job_are_refused) {
+    const auto server = make_server(1);
+    GlooOptions options = options_for(0, 1, server.port());
+    options.secret = "job-2";
+    options.join_timeout = milliseconds(50);
+    const auto error = run_guarded([&] { make_gloo_comm(options); });
+    ASSERT_TRUE(error);
+    EXPECT_EQ(error->code(), ErrorCode::permission_denied) << error->what();
+}
+
+TEST(GlooComm, a_rank_that_never_comes_is_an_error_for_the_others) {
+    const auto server = make_server(2);
+    GlooOptions options = options_for(0, 2, server.port());
+    options.join_timeout = milliseconds(100);
+    const auto error = run_guarded([&] { make_gloo_comm(options); });
+    ASSERT_TRUE(error);
+    EXPECT_EQ(error->code(), ErrorCode::deadline_exceeded) << error->what();
+}
+
+}  // namespace
+
+std::vector<Implementation> gloo_implementations() {
+    return {{"gloo", run_gloo_ranks}};
+}
+
+}  // namespace gruca::comm
