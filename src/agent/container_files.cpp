@@ -1,0 +1,152 @@
+#include "agent/container_files.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+
+#include "base/error.h"
+#include "base/file.h"
+
+namespace gruca::agent {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kTrainerImage = "gruca/llm-trainer";
+constexpr const char* kHostImage = "gruca/host";
+constexpr const char* kPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+// A request's Environment cannot change these.
+const std::set<std::string> kReserved = {"TRAINING_JOB_NAME", "TRAINING_JOB_ARN", "HOSTNAME",
+                                         "GRUCA_CHECKPOINT_URI"};
+constexpr std::array kCredentials = {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY",
+                                     "AWS_SESSION_TOKEN"};
+
+// As the contract wants it: sorted as text, so algo-10 comes before algo-2.
+std::vector<std::string> sorted_hosts(const spec::Task& task) {
+    std::vector<std::string> hosts = task.hosts;
+    std::sort(hosts.begin(), hosts.end());
+    return hosts;
+}
+
+Json resource_config(const spec::Task& task) {
+    Json hosts = Json::array();
+    for (const std::string& host : sorted_hosts(task)) hosts.push(host);
+    const Json group = Json::object({{"instance_group_name", "homogeneousCluster"},
+                                     {"instance_type", task.instance_type},
+                                     {"hosts", hosts}});
+    return Json::object({{"current_group_name", "homogeneousCluster"},
+                         {"current_host", task.host},
+                         {"current_instance_type", task.instance_type},
+                         {"hosts", hosts},
+                         {"instance_groups", Json::array({group})},
+                         {"network_interface_name", "lo"},
+                         {"topology", nullptr}});
+}
+
+Json input_data_config(const spec::Task& task) {
+    Json channels = Json::object();
+    for (const spec::TaskChannel& channel : task.channels) {
+        Json facts = Json::object({{"TrainingInputMode", channel.input_mode},
+                                   {"S3DistributionType", channel.distribution},
+                                   {"RecordWrapperType", channel.record_wrapper}});
+        if (!channel.content_type.empty()) facts.set("ContentType", channel.content_type);
+        channels.set(channel.name, facts);
+    }
+    return channels;
+}
+
+}  // namespace
+
+void write_container_files(const spec::Task& task, const fs::path& ml) {
+    for (const char* name : {"input/config", "input/data", "model", "output/data", "checkpoints",
+                             "code", "errors", "gruca/home", "gruca/checkpoints"}) {
+        fs::create_directories(ml / name);
+    }
+    for (const spec::TaskChannel& channel : task.channels) {
+        fs::create_directories(ml / "input" / "data" / channel.name);
+    }
+    const auto write = [&](const char* name, const Json& content) {
+        write_file_atomic(ml / "input" / "config" / name, content.dump());
+    };
+    write("hyperparameters.json", task.hyperparameters);
+    write("resourceconfig.json", resource_config(task));
+    write("inputdataconfig.json", input_data_config(task));
+    if (task.checkpoint) {
+        write("checkpointconfig.json", Json::object({{"LocalPath", task.checkpoint->local_path}}));
+    }
+}
+
+std::string hosts_file(const spec::Task& task) {
+    std::string text = "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n";
+    for (std::size_t i = 0; i < task.hosts.size(); ++i) {
+        text += task.addresses.at(i) + " " + task.hosts[i] + "\n";
+    }
+    return text;
+}
+
+std::vector<std::string> container_environment(const spec::Task& task,
+                                               const std::string& endpoint) {
+    std::map<std::string, std::string> variables = {
+        {"PATH", kPath},
+        {"HOME", kHome},
+        {"LANG", "C.UTF-8"},
+        {"AWS_REGION", task.region},
+        {"AWS_DEFAULT_REGION", task.region},
+        {"AWS_ENDPOINT_URL", endpoint},
+        {"AWS_ACCESS_KEY_ID", task.job_access_key},
+        {"AWS_SECRET_ACCESS_KEY", task.job_secret_key},
+        {"AWS_SESSION_TOKEN", task.job_session_token},
+        {"MASTER_ADDR", "algo-1"},
+        {"OMP_NUM_THREADS", std::to_string(task.threads)},
+        {"OMP_WAIT_POLICY", "passive"}};
+    const Json::Object& wanted = task.environment.as_object();
+    // Credentials come as a set: a request that brings a key does not get our token beside it.
+    for (const auto& [name, value] : wanted) {
+        if (std::find(kCredentials.begin(), kCredentials.end(), name) == kCredentials.end()) {
+            continue;
+        }
+        for (const char* ours : kCredentials) variables.erase(ours);
+    }
+    for (const auto& [name, value] : wanted) {
+        if (!kReserved.contains(name)) variables[name] = value.as_string();
+    }
+    variables["TRAINING_JOB_NAME"] = task.job_name;
+    variables["TRAINING_JOB_ARN"] = task.job_arn;
+    variables["HOSTNAME"] = task.host;
+    if (task.checkpoint)
+        variables["GRUCA_CHECKPOINT_URI"] = std::string("file://") + kCheckpointMount;
+    std::vector<std::string> result;
+    for (const auto& [name, value] : variables) result.push_back(name + "=" + value);
+    return result;
+}
+
+std::vector<std::string> container_command(const spec::Task& task, const fs::path& binaries) {
+    std::vector<std::string> command;
+    if (task.image == kTrainerImage) {
+        command = {(binaries / "gruca-train").string()};
+    } else if (task.image == kHostImage) {
+        command = task.entrypoint;
+    } else {
+        throw Error(ErrorCode::invalid_argument,
+                    "gruca has the images gruca/llm-trainer and gruca/host, and no other yet: " +
+                        task.image);
+    }
+    if (command.empty()) {
+        throw Error(ErrorCode::invalid_argument,
+                    "image gruca/host has no program of its own: give ContainerEntrypoint");
+    }
+    if (!task.arguments.empty()) {
+        command.insert(command.end(), task.arguments.begin(), task.arguments.end());
+    } else if (task.entrypoint.empty()) {
+        command.push_back("train");
+    }
+    return command;
+}
+
+bool writes_own_checkpoints(const spec::Task& task) {
+    return task.image == kTrainerImage;
+}
+
+}  // namespace gruca::agent
