@@ -53,6 +53,7 @@ struct Arrival {
     HttpResponse response = {};
     std::size_t header_bytes = 0;
     bool too_long = false;
+    bool head_ended = false;  // libcurl takes a head cut off after a whole line for complete.
 };
 
 std::size_t receive_header(char* data, std::size_t, std::size_t size, void* target) {
@@ -63,9 +64,14 @@ std::size_t receive_header(char* data, std::size_t, std::size_t size, void* targ
         return 0;
     }
     const std::string_view line(data, size);
-    if (line.starts_with("HTTP/")) arrival.response.headers = {};  // After 100 comes the answer.
+    if (line.starts_with("HTTP/")) {  // After "100 Continue" comes the answer.
+        arrival.response.headers = {};
+        arrival.head_ended = false;
+        return size;
+    }
+    arrival.head_ended = arrival.head_ended || trim(line).empty();
     const std::size_t colon = line.find(':');
-    if (line.starts_with("HTTP/") || colon == std::string_view::npos) return size;
+    if (colon == std::string_view::npos) return size;
     arrival.response.headers.add(std::string(line.substr(0, colon)),
                                  std::string(trim(line.substr(colon + 1))));
     return size;
@@ -203,6 +209,7 @@ class HttpClient::Impl {
                                                            ", from " + server);
         }
         if (*code != CURLE_OK) throw_failure(transfer, *code, server);
+        if (!arrival.head_ended) throw_failure(transfer, CURLE_PARTIAL_FILE, server);
         long status = 0;
         curl_easy_getinfo(transfer, CURLINFO_RESPONSE_CODE, &status);
         arrival.response.status = static_cast<int>(status);

@@ -52,7 +52,10 @@ std::optional<std::string> fault_of_head(const http::request_header<>& head) {
     const std::size_t hosts = head.count(http::field::host);
     if (head.version() != 10 && head.version() != 11) return "HTTP version must be 1.0 or 1.1";
     if (encodings > 0 && lengths > 0) return "both Content-Length and Transfer-Encoding";
-    if (lengths > 1) return "more than one Content-Length";
+    const std::string_view length = head[http::field::content_length];
+    if (lengths > 1 || length.find_first_not_of("0123456789") != std::string_view::npos) {
+        return "Content-Length must be one number";
+    }
     if (encodings > 0) {
         const std::string_view encoding = head[http::field::transfer_encoding];
         const bool is_chunked = encodings == 1 && to_lower(encoding) == "chunked";
@@ -131,7 +134,7 @@ class Session final : public std::enable_shared_from_this<Session> {
     enum class State { reading, waiting, writing, lingering, closed };
 
     void read_head();
-    void after_head();
+    void after_head(std::size_t bytes);
     void read_body();
     void after_body();
     void failed_to_read(beast::error_code error);
@@ -196,13 +199,16 @@ void Session::read_head() {
     parser_->body_limit(host_.options().body_bytes_max);
     stream_.expires_after(host_.options().read_timeout);
     http::async_read_header(stream_, buffer_, *parser_,
-                            then([](Session& self, beast::error_code error, std::size_t) {
-                                error ? self.failed_to_read(error) : self.after_head();
+                            then([](Session& self, beast::error_code error, std::size_t bytes) {
+                                error ? self.failed_to_read(error) : self.after_head(bytes);
                             }));
 }
 
-void Session::after_head() {
+void Session::after_head(std::size_t bytes) {
     const auto& head = parser_->get();
+    // The parser's own limit is for heads that do not end, and lets others pass by a little.
+    if (bytes > host_.options().head_bytes_max)
+        return refuse(431, "the request's head is too long");
     if (const auto fault = fault_of_head(head)) return refuse(400, *fault);
     // Copied now, because trailers of a chunked body would be added to the parser's fields.
     request_ = {.method = std::string(head.method_string()), .target = std::string(head.target())};
