@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/boundary.h"
 #include "base/error.h"
 
 namespace gruca::comm {
@@ -47,6 +48,23 @@ std::string broadcast_text(Comm& comm, std::string_view text, int root) {
     result.resize(bytes);
     comm.broadcast(std::as_writable_bytes(std::span(result.data(), result.size())), root);
     return result;
+}
+
+std::vector<std::string> all_gather_outcome(Comm& comm, const std::function<std::string()>& work) {
+    // First a byte that is the error's code, or kDone; then a text.
+    constexpr char kDone = '\x7f';
+    std::string mine(1, kDone);
+    if (const auto error = run_guarded([&] { mine += work(); })) {
+        mine = static_cast<char>(error->code()) + error->message();
+    }
+    std::vector<std::string> all = all_gather_text(comm, mine);
+    for (std::size_t rank = 0; rank < all.size(); ++rank) {
+        if (all[rank][0] == kDone) continue;
+        throw Error(static_cast<ErrorCode>(all[rank][0]),
+                    "rank " + std::to_string(rank) + ": " + all[rank].substr(1));
+    }
+    for (std::string& text : all) text.erase(0, 1);
+    return all;
 }
 
 }  // namespace gruca::comm

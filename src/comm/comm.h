@@ -24,6 +24,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -63,5 +64,10 @@ inline constexpr std::size_t kGatherTextBytesMax = 16u << 20;
 
 // Rank `root`'s text, on every rank. The same limit.
 std::string broadcast_text(Comm& comm, std::string_view text, int root);
+
+// Does `work` on every rank and gathers what it returns, by rank. When it throws on any rank, every
+// rank throws the error of the first such rank, naming it; the group is intact. `work` calls no
+// collective.
+std::vector<std::string> all_gather_outcome(Comm& comm, const std::function<std::string()>& work);
 
 }  // namespace gruca::comm

@@ -9,6 +9,7 @@
 #include <functional>
 #include <latch>
 
+#include "base/boundary.h"
 #include "base/error.h"
 #include "comm/comm_contract.h"
 #include "comm/thread_comm.h"
@@ -77,6 +78,26 @@ TEST_P(CommContract, texts_of_different_lengths_are_gathered_in_rank_order) {
         EXPECT_THAT(all_gather_text(comm, mine), testing::ElementsAre("", "xxx", "xxxxxx"));
         EXPECT_EQ(broadcast_text(comm, mine, 2), "xxxxxx");
         EXPECT_EQ(broadcast_text(comm, mine, 0), "");
+    });
+}
+
+TEST_P(CommContract, what_one_rank_fails_at_fails_on_all_and_the_group_goes_on) {
+    run(3, [](Comm& comm) {
+        const auto fail_on = [&](int failing) {
+            return run_guarded([&] {
+                all_gather_outcome(comm, [&]() -> std::string {
+                    if (comm.rank() == failing) throw Error(ErrorCode::data_loss, "torn");
+                    return "fine";
+                });
+            });
+        };
+        const auto error = fail_on(1);
+        ASSERT_TRUE(error);
+        EXPECT_EQ(error->code(), ErrorCode::data_loss);
+        EXPECT_EQ(error->message(), "rank 1: torn");
+        EXPECT_FALSE(fail_on(-1));
+        EXPECT_THAT(all_gather_outcome(comm, [&] { return std::to_string(comm.rank()); }),
+                    testing::ElementsAre("0", "1", "2"));
     });
 }
 
