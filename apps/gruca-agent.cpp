@@ -1,16 +1,69 @@
 // The supervisor of one node. `gruca-agent --config <file>` runs until the service releases the
 // node; `gruca-agent --keeper` is what it starts as process 1 of a job, and of no use to people.
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <string_view>
 
+#include "agent/agent.h"
 #include "agent/keeper.h"
+#include "agent/service_link.h"
+#include "base/boundary.h"
 #include "base/clock.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/process_id.h"
+#include "spec/node.h"
+#include "spec/node_directory.h"
+#include "store/object_store.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+using namespace gruca;
+
+// One agent a node, whoever starts it: two would write one log.
+UniqueFd lock_node(const fs::path& directory) {
+    UniqueFd lock = open_file(directory / "agent.lock", O_RDWR | O_CREAT, 0600);
+    if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+        throw Error(ErrorCode::already_exists,
+                    "another agent runs this node already: " + directory.string());
+    }
+    write_file_atomic(directory / spec::node_directory::kAgentPid,
+                      process_id_of(::getpid()).value().to_text());
+    return lock;
+}
+
+void run_agent(const fs::path& config_file, const Clock& clock) {
+    spec::NodeConfig config = spec::NodeConfig::from_json(Json::parse(read_file(config_file)));
+    const UniqueFd lock = lock_node(config_file.parent_path());
+    const std::unique_ptr<store::ObjectStore> objects = store::open_store(config.store_uri);
+    agent::AwsServiceLink service(config, clock);
+    log_info("node {} of the service at {}", config.node_id, config.endpoint);
+    agent::Agent agent({.config = std::move(config), .program = fs::read_symlink("/proc/self/exe")},
+                       service, *objects, clock);
+    agent.run();
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
-    const gruca::SystemClock clock;
-    if (argc == 2 && std::string_view(argv[1]) == "--keeper")
-        return gruca::agent::run_keeper(clock);
-    std::fputs("usage: gruca-agent --config <file>\n", stderr);
-    return 2;
+    const SystemClock clock;
+    if (argc == 2 && std::string_view(argv[1]) == "--keeper") return agent::run_keeper(clock);
+    if (argc != 3 || std::string_view(argv[1]) != "--config") {
+        std::fputs("usage: gruca-agent --config <file>\n", stderr);
+        return 2;
+    }
+    set_up_log("agent", LogLevel::info);
+    std::signal(SIGPIPE, SIG_IGN);
+    const std::optional<Error> failure = run_guarded([&] { run_agent(argv[2], clock); });
+    if (!failure) return 0;
+    log_error("{}", failure->what());
+    return exit_code(failure->code());
 }

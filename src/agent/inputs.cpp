@@ -17,28 +17,26 @@ namespace fs = std::filesystem;
 constexpr std::size_t kPieceBytes = 4u << 20;
 constexpr std::size_t kNameBytesMax = 255;  // Of one part of a path.
 
-[[noreturn]] void throw_bad_key(const std::string& key, const std::string& channel,
+[[noreturn]] void throw_bad_key(const std::string& key, const std::string& what,
                                 const std::string& why) {
-    throw Error(
-        ErrorCode::invalid_argument,
-        "an object of channel '" + channel + "' cannot become a file, " + why + ": s3://" + key);
+    throw Error(ErrorCode::invalid_argument,
+                "an object of " + what + " cannot become a file, " + why + ": s3://" + key);
 }
 
-void require_file_name(const std::string& path, const std::string& key,
-                       const std::string& channel) {
-    if (path.find('\0') != std::string::npos) throw_bad_key(key, channel, "its key has a NUL");
+void require_file_name(const std::string& path, const std::string& key, const std::string& what) {
+    if (path.find('\0') != std::string::npos) throw_bad_key(key, what, "its key has a NUL");
     for (const std::string& part : split(path, '/')) {
         if (part.empty() || part == "." || part == "..") {
-            throw_bad_key(key, channel, "its key has a part '" + part + "'");
+            throw_bad_key(key, what, "its key has a part '" + part + "'");
         }
         if (part.size() > kNameBytesMax) {
-            throw_bad_key(key, channel, "a part of its key has more than 255 bytes");
+            throw_bad_key(key, what, "a part of its key has more than 255 bytes");
         }
     }
 }
 
 // Keys "a" and "a/b" are two objects, but no file system has both as files.
-void require_no_clash(const std::vector<InputFile>& files, const std::string& channel) {
+void require_no_clash(const std::vector<InputFile>& files, const std::string& what) {
     std::set<std::string> paths;
     for (const InputFile& file : files) paths.insert(file.path);
     for (const InputFile& file : files) {
@@ -46,7 +44,7 @@ void require_no_clash(const std::vector<InputFile>& files, const std::string& ch
              slash = file.path.find('/', slash + 1)) {
             if (!paths.contains(file.path.substr(0, slash))) continue;
             throw_bad_key(
-                file.object.key, channel,
+                file.object.key, what,
                 "another object already is the file '" + file.path.substr(0, slash) + "'");
         }
     }
@@ -82,23 +80,29 @@ void download_file(const store::ObjectStore& store, const InputFile& input, cons
 
 }  // namespace
 
+std::vector<InputFile> files_under(const store::ObjectStore& store, const std::string& prefix,
+                                   const std::string& what) {
+    const std::size_t name_begin = prefix.rfind('/') + 1;
+    std::vector<InputFile> files;
+    store.for_each(prefix, [&](const store::ObjectInfo& object) {
+        if (object.key.ends_with('/')) return;
+        files.push_back({.object = object, .path = object.key.substr(name_begin)});
+    });
+    for (const InputFile& file : files) require_file_name(file.path, file.object.key, what);
+    require_no_clash(files, what);
+    return files;
+}
+
 std::vector<InputFile> files_of_channel(const store::ObjectStore& store,
                                         const spec::TaskChannel& channel, NodeRank rank) {
     const net::S3Uri uri = net::parse_s3_uri(channel.s3_uri);
-    const std::string prefix = uri.bucket + "/" + uri.key;
-    const std::size_t name_begin = prefix.rfind('/') + 1;
-    std::vector<InputFile> all;
-    store.for_each(prefix, [&](const store::ObjectInfo& object) {
-        if (object.key.ends_with('/')) return;
-        all.push_back({.object = object, .path = object.key.substr(name_begin)});
-    });
+    std::vector<InputFile> all =
+        files_under(store, uri.bucket + "/" + uri.key, "channel '" + channel.name + "'");
     if (all.empty()) {
         throw Error(ErrorCode::not_found, "no data: channel '" + channel.name +
                                               "' has no object under its S3Uri " + channel.s3_uri +
                                               "; put data there, or correct the URI");
     }
-    for (const InputFile& file : all) require_file_name(file.path, file.object.key, channel.name);
-    require_no_clash(all, channel.name);
     if (channel.distribution != "ShardedByS3Key") return all;
     std::vector<InputFile> mine;
     for (std::size_t i = rank.index; i < all.size(); i += rank.count) mine.push_back(all[i]);

@@ -25,6 +25,10 @@ struct NodeRank {
     std::size_t count = 1;
 };
 
+// Every object under the store prefix "bucket/key", as below. `what` names it in messages.
+std::vector<InputFile> files_under(const store::ObjectStore& store, const std::string& prefix,
+                                   const std::string& what);
+
 // What this node's directory will hold. An object's name is the part of its key after the last '/'
 // at or before the end of the prefix. Keys that end in '/' are folders' place-holders and skipped.
 // ShardedByS3Key deals the sorted keys in turn: node i gets those whose number is i modulo count.

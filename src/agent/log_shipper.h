@@ -1,0 +1,52 @@
+// agent/log_shipper.h
+//
+// Brings the log file of a node to the service while it grows: every byte, in order, once. The
+// service is the judge of what it has; after any doubt (a restart, a refused offset) it is asked,
+// and shipping goes on from there. A service that is away is waited for.
+//
+// Thread-safe.
+#pragma once
+
+#include <condition_variable>
+#include <filesystem>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "agent/service_link.h"
+#include "base/file.h"
+
+namespace gruca::agent {
+
+constexpr std::size_t kLogPieceBytes = 1u << 20;
+
+class LogShipper {
+  public:
+    // Makes the file when it is missing.
+    LogShipper(const std::filesystem::path& log, ServiceLink& service);
+    ~LogShipper();
+
+    // Says that the file does not grow any more; calls `complete` once, from this object's thread,
+    // when the service has every byte. Only the first call counts.
+    void finish(std::function<void()> complete);
+
+  private:
+    void ship(const std::stop_token& stop);
+    void catch_up(const std::stop_token& stop);
+    void wait_for_more();
+    bool ship_piece();
+
+    const UniqueFd file_;
+    ServiceLink& service_;
+    UniqueFd changes_;  // inotify on the file.
+    UniqueFd wake_;
+    bool asked_ = false;  // offset_ is what the service has said.
+    std::uint64_t offset_ = 0;
+    std::mutex mutex_;  // Guards the two members below.
+    std::condition_variable_any stopped_;
+    std::function<void()> complete_;
+    std::jthread thread_;  // Last: it uses all of the above.
+};
+
+}  // namespace gruca::agent

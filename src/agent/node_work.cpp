@@ -1,0 +1,206 @@
+#include "agent/node_work.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "agent/beneath.h"
+#include "agent/container_files.h"
+#include "agent/failure_text.h"
+#include "agent/inputs.h"
+#include "agent/outputs.h"
+#include "base/boundary.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "net/url.h"
+#include "spec/node_directory.h"
+#include "store/local_store.h"
+
+namespace gruca::agent {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What the first host archives, and where it lies below /opt/ml.
+constexpr const char* kModel = "model";
+constexpr const char* kModelTree = "model";
+constexpr const char* kOutput = "output";
+constexpr const char* kOutputTree = "output/data";
+
+std::string part_key(const spec::Task& task, const std::string& host, const std::string& name) {
+    return ".gruca/parts/" + task.job_name + "/" + host + "/" + name + ".tar";
+}
+
+NodeRank rank_of(const spec::Task& task) {
+    const auto found = std::find(task.hosts.begin(), task.hosts.end(), task.host);
+    if (found == task.hosts.end()) {
+        throw Error(ErrorCode::internal,
+                    "the task names a host that it does not list: " + task.host);
+    }
+    return {.index = static_cast<std::size_t>(found - task.hosts.begin()),
+            .count = task.hosts.size()};
+}
+
+bool is_first(const spec::Task& task) {
+    return rank_of(task).index == 0;
+}
+
+std::string output_prefix(const spec::Task& task) {
+    const net::S3Uri uri = net::parse_s3_uri(task.output_uri);
+    return uri.bucket + "/" + uri.key + "/";
+}
+
+// A directory of the job below its /opt/ml; nothing when the job has removed it or made it a link.
+std::optional<UniqueFd> tree_of(const fs::path& ml, const std::string& tree) {
+    const UniqueFd root = open_file(ml, O_RDONLY | O_DIRECTORY);
+    return find_directory_beneath(root.get(), tree);
+}
+
+}  // namespace
+
+NodeWork::NodeWork(NodeWorkOptions options, store::ObjectStore& store, const Clock& clock)
+    : options_(std::move(options)), store_(store), clock_(clock) {
+    fs::create_directories(work());
+}
+
+fs::path NodeWork::log() const {
+    return work() / spec::node_directory::kLog;
+}
+
+void NodeWork::say(const std::string& line) const {
+    log_warning("{}", line);
+    const UniqueFd file = open_file(log(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+    write_all(file.get(), bytes_of("gruca: " + line + "\n"));
+}
+
+void NodeWork::download(const spec::Task& task, const std::stop_token& stop) {
+    container_command(task, options_.program.parent_path());  // Refused before gigabytes move.
+    write_container_files(task, ml());
+    write_file_atomic(work() / "hosts", hosts_file(task));
+    for (const spec::TaskChannel& channel : task.channels) {
+        const std::vector<InputFile> files = files_of_channel(store_, channel, rank_of(task));
+        log_info("channel {}: {} files from {}", channel.name, files.size(), channel.s3_uri);
+        agent::download(store_, files, ml() / "input" / "data" / channel.name, stop);
+    }
+    if (!task.checkpoint) return;
+    fs::create_directories(work() / "checkpoints");
+    if (writes_own_checkpoints(task)) return;
+    checkpoints_ = std::make_unique<CheckpointSync>(
+        CheckpointSyncOptions{.s3_uri = task.checkpoint->s3_uri,
+                              .directory = work() / "checkpoints",
+                              .complain = [this](const std::string& line) { say(line); }},
+        store_, clock_);
+    checkpoints_->restore(stop);
+}
+
+std::vector<Bind> NodeWork::binds(const spec::Task& task) {
+    std::vector<Bind> result = {{.source = ml().string(), .target = kMl}};
+    if (!task.checkpoint) return result;
+    result.push_back(
+        {.source = (work() / "checkpoints").string(), .target = task.checkpoint->local_path});
+    auto* const local = dynamic_cast<store::LocalStore*>(&store_);
+    if (local == nullptr) {
+        throw Error(ErrorCode::invalid_argument,
+                    "checkpoints need a store in a directory of this machine");
+    }
+    const fs::path directory = local->directory_for(checkpoint_prefix(task.checkpoint->s3_uri));
+    result.push_back({.source = directory.string(), .target = kCheckpointMount});
+    return result;
+}
+
+std::unique_ptr<Keeper> NodeWork::start(const spec::Task& task) {
+    KeeperOrder order{.argv = container_command(task, options_.program.parent_path()),
+                      .environment = container_environment(task, options_.config.endpoint),
+                      .hostname = task.host,
+                      .hosts_file = (work() / "hosts").string(),
+                      .binds = binds(task),
+                      .hidden_paths = options_.config.hidden_paths};
+    order.hidden_paths.push_back(work().parent_path().string());
+    if (!cgroups_) {
+        cgroups_ = std::make_unique<NodeCgroups>(options_.config.node_id,
+                                                 work() / spec::node_directory::kCgroups);
+    }
+    auto keeper = std::make_unique<Keeper>(
+        KeeperOptions{.program = options_.program,
+                      .work_dir = work(),
+                      .account = [this](pid_t pid) { cgroups_->add(pid); }},
+        order);
+    if (checkpoints_) {
+        syncing_ = std::jthread([this](std::stop_token stop) { checkpoints_->run(stop); });
+    }
+    return keeper;
+}
+
+void NodeWork::settle(const spec::Task& task, bool outputs, const std::stop_token& stop) {
+    syncing_ = {};
+    if (checkpoints_) checkpoints_->finish();
+    if (!outputs || is_first(task)) return;
+    for (const auto& [name, tree] :
+         {std::pair(kModel, kModelTree), std::pair(kOutput, kOutputTree)}) {
+        const std::optional<UniqueFd> root = tree_of(ml(), tree);
+        if (!root || is_empty_tree(root->get())) continue;
+        const auto sink = make_archive(store_, part_key(task, task.host, name), Compression::none);
+        add_tree(root->get(), *sink, stop);
+        sink->finish();
+    }
+}
+
+void NodeWork::assemble_one(const spec::Task& task, const std::string& name,
+                            const std::string& tree, const std::stop_token& stop) {
+    const std::string prefix = output_prefix(task);
+    FirstWins merged(task.compress_output
+                         ? make_archive(store_, prefix + name + ".tar.gz", Compression::gzip)
+                         : make_plain_objects(store_, prefix + tree + "/"));
+    if (const std::optional<UniqueFd> root = tree_of(ml(), tree)) {
+        add_tree(root->get(), merged, stop);
+    }
+    for (const std::string& host : task.hosts) {
+        const std::string key = part_key(task, host, name);
+        if (store_.find(key)) add_archive(store_, key, merged, stop);
+    }
+    merged.finish();
+}
+
+void NodeWork::assemble(const spec::Task& task, const std::stop_token& stop) {
+    assemble_one(task, kModel, kModelTree, stop);
+    const std::optional<UniqueFd> mine = tree_of(ml(), kOutputTree);
+    bool has_output = mine && !is_empty_tree(mine->get());
+    for (const std::string& host : task.hosts) {
+        has_output = has_output || store_.find(part_key(task, host, kOutput));
+    }
+    if (has_output) assemble_one(task, kOutput, kOutputTree, stop);
+    for (const std::string& host : task.hosts) {
+        for (const char* name : {kModel, kOutput}) store_.remove(part_key(task, host, name));
+    }
+}
+
+std::string NodeWork::why_failed(const spec::Task& task, const Ending& ending) const {
+    return failure_text({.host = task.host,
+                         .status = ending.status,
+                         .said = failure_file(ml()),
+                         .lines = last_lines(log()),
+                         .usage = cgroups_ ? cgroups_->usage() : Usage()});
+}
+
+void NodeWork::clean_up(const std::optional<spec::Task>& task) {
+    syncing_ = {};
+    if (cgroups_) {
+        const Usage usage = cgroups_->usage();
+        log_info("the program used {} of memory at most and {:.1f} s of processor time",
+                 human_bytes(usage.memory_bytes_max.value_or(0)),
+                 usage.processor_seconds.value_or(0));
+        cgroups_.reset();
+    }
+    if (!task) return;
+    // Parts that nobody assembled, because the job failed or was killed.
+    for (const char* name : {kModel, kOutput}) {
+        if (const auto failure =
+                run_guarded([&] { store_.remove(part_key(*task, task->host, name)); })) {
+            log_warning("a part stays in the store: {}", failure->what());
+        }
+    }
+}
+
+}  // namespace gruca::agent
