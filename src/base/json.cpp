@@ -4,11 +4,29 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <string_view>
+#include <unordered_map>
 
 #include "base/error.h"
 
 namespace gruca {
 namespace {
+
+// Of members with one name the first keeps its place and gets the value of the last.
+void keep_last_of_equal_names(Json::Object& members) {
+    std::unordered_map<std::string_view, std::size_t> places;
+    Json::Object kept;
+    for (std::size_t i = 0; i < members.size(); ++i) places.emplace(members[i].first, i);
+    if (places.size() == members.size()) return;
+    for (std::size_t i = 0; i < members.size(); ++i) {
+        const std::size_t first = places.at(members[i].first);
+        if (first != i) members[first].second = std::move(members[i].second);
+    }
+    for (std::size_t i = 0; i < members.size(); ++i) {
+        if (places.at(members[i].first) == i) kept.push_back(members[i]);
+    }
+    members = std::move(kept);
+}
 
 // Builds a Json from nlohmann's events, so that its own value type never exists.
 class Builder final : public nlohmann::json_sax<nlohmann::json> {
@@ -48,7 +66,7 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
         } else if (open_.back().is_array()) {
             open_.back().push(std::move(value));
         } else {
-            open_.back().set(keys_.back(), std::move(value));
+            open_.back().as_object().emplace_back(keys_.back(), std::move(value));
         }
         return true;
     }
@@ -63,6 +81,7 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
     }
     bool close() {
         Json done = std::move(open_.back());
+        if (done.is_object()) keep_last_of_equal_names(done.as_object());
         open_.pop_back();
         keys_.pop_back();
         return add(std::move(done));

@@ -65,8 +65,6 @@ struct TrainTokenizerResult {
 TrainTokenizerResult train_tokenizer(const TrainTokenizerOptions& options, const Clock& clock,
                                      const ProgressCallback& progress);
 
-inline constexpr std::int64_t kVocabularyMax = 1'000'000;
-
 struct TokenizeOptions {
     InputOptions input;
     std::filesystem::path tokenizer;  // A tokenizer.json with the token <|endoftext|>.
