@@ -344,6 +344,10 @@ std::unique_ptr<Ops<Real>> make_reference_ops();
 // Threads are OpenMP's: set OMP_NUM_THREADS, and OMP_WAIT_POLICY=passive where cores are shared.
 std::unique_ptr<Ops<float>> make_cpu_ops();
 
+// How many threads the cpu kernels use; changed only before they are made.
+int cpu_thread_count();
+void use_cpu_threads(int count);
+
 // One line for the log: "AVX2, 2 threads, oneDNN 2.6.3".
 std::string describe_cpu();
 

@@ -10,6 +10,7 @@
 
 #include "base/boundary.h"
 #include "base/random.h"
+#include "model/incremental_decoder.h"
 
 namespace gruca::model {
 namespace {
@@ -142,6 +143,21 @@ TEST_P(DecoderOf, what_comes_later_does_not_change_what_came_before) {
     EXPECT_NEAR(loss.sum, std::log(sum) + top - first[2], 1e-12);
     EXPECT_NE(logits({4, 9}), logits({5, 9}));
     EXPECT_NE(logits({4, 9, 1}), logits({9, 4, 1}));
+}
+
+TEST_P(DecoderOf, fed_token_by_token_it_scores_the_same) {
+    Model model(GetParam().config);
+    IncrementalDecoder<double> incremental(model.config, *model.ops, model.weights);
+    const std::vector<std::int32_t> tokens = {4, 9, 1, 1, 0, 10, 7};
+    for (int round = 0; round < 2; ++round) {
+        for (std::size_t length = 1; length <= tokens.size(); ++length) {
+            std::vector<double> wanted(11);
+            model.decoder.next_token_logits(std::span(tokens).first(length), wanted);
+            EXPECT_THAT(incremental.append(tokens[length - 1]),
+                        testing::Pointwise(testing::DoubleNear(1e-11), wanted));
+        }
+        incremental.clear();
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, DecoderOf, testing::ValuesIn(kCases),

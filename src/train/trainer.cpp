@@ -53,7 +53,7 @@ StepResult Trainer<Real>::step(const SampleSource& samples, bool stop_asked) {
     gradients_.clear();
     model::Loss mine;
     const std::int64_t share = plan_.micro_batch_size * plan_.micro_batches;
-    const std::int64_t first = progress_.step * spec_.global_batch_size + mesh_.data_rank() * share;
+    const std::int64_t first = progress_.samples + mesh_.data_rank() * share;
     for (std::int64_t micro = 0; micro < plan_.micro_batches; ++micro) {
         const model::Batch batch =
             read_batch(samples, first + micro * plan_.micro_batch_size, plan_.micro_batch_size);
@@ -74,6 +74,7 @@ StepResult Trainer<Real>::step(const SampleSource& samples, bool stop_asked) {
                       .tokens = all.tokens,
                       .stop = all.stop};
     ++progress_.step;
+    progress_.samples += spec_.global_batch_size;
     progress_.tokens += all.tokens;
     if (!std::isfinite(result.gradient_norm) || !std::isfinite(result.loss)) {
         skip(result);

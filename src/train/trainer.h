@@ -5,8 +5,9 @@
 // and ranks, then divided once by the tokens of all of them. So the result does not depend on how
 // the batch was cut, but for the order in which numbers are added.
 //
-// Everything that must survive a restart is in state(); what a step does follows from it and from
-// the hyperparameters. All memory is allocated by the constructor. Owned by one thread.
+// Everything that must survive a restart is in progress(), weights() and optimizer(); what a step
+// does follows from it and from the hyperparameters. All memory is allocated by the constructor.
+// Owned by one thread.
 #pragma once
 
 #include <cstdint>
@@ -55,7 +56,8 @@ class Trainer {
     Evaluation evaluate(const SampleSource& samples);
 
     struct Progress {
-        std::int64_t step = 0;  // Steps done, skipped ones included: the position in the data.
+        std::int64_t step = 0;     // Steps done, skipped ones included.
+        std::int64_t samples = 0;  // Read so far by all ranks: the position in the data.
         std::int64_t tokens = 0;
         std::int64_t bad_steps = 0;  // Skipped in a row.
     };

@@ -90,6 +90,14 @@ std::unique_ptr<Ops<float>> make_cpu_ops() {
     return std::make_unique<CpuOps>();
 }
 
+int cpu_thread_count() {
+    return omp_get_max_threads();
+}
+
+void use_cpu_threads(int count) {
+    omp_set_num_threads(count);
+}
+
 std::string describe_cpu() {
     const int threads = omp_get_max_threads();
     return instruction_set() + ", " + std::to_string(threads) +
