@@ -11,8 +11,16 @@
 //   Starting -> Pending (queued for slots, FIFO, all nodes or none) -> Downloading -> Training ->
 //   Uploading -> Completed | Failed | Stopped | Stopped(MaxRuntimeExceeded)
 //
-// One terminal state, whatever races: the first cause wins, and a job is terminal only when every
-// node of it has been released or is gone. Owned by the service's loop thread.
+// One terminal state, whatever races: the first cause recorded wins, and a job is terminal only
+// when nothing of it can run any more. So every node ends in one of these ways:
+//
+//   * It has finished, its order releases it, and its agent ends, last of all. NodeLost.
+//   * Its agent is gone or silent without that. NodeLost.
+//   * It is released and still there after kReleaseGrace.
+//
+// and each is answered by RemoveNode, and is gone when NodeRemoved says so.
+//
+// Owned by the service's loop thread.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +37,14 @@
 #include "spec/train_job.h"
 
 namespace gruca::control {
+
+constexpr std::chrono::seconds kReleaseGrace{30};  // For an agent to clean up and end.
+constexpr std::chrono::seconds kRemoveRetry{10};   // Until a removal not confirmed is asked again.
+constexpr std::chrono::seconds kStopSlack{60};     // Beyond a stop's grace, until it is a kill.
+constexpr std::chrono::seconds kKillGrace{30};     // For an agent to report the end after a kill.
+constexpr int kQueuedJobsMax = 10'000;
+constexpr int kTagsMax = 50;  // Of one job.
+constexpr int kFailureReasonBytesMax = 1024;
 
 struct Settings {
     int slots = 4;  // Instances that may run at once.
@@ -55,10 +71,18 @@ struct Node {
     std::chrono::seconds stop_grace{0};
     bool assemble = false;
     bool released = false;
-    bool gone = false;
+    bool left = false;  // Its agent has ended after its release.
+    bool lost = false;  // Its agent is gone or silent, and should not be.
+    std::string lost_why = {};
+    bool gone = false;                              // Nothing of it runs.
+    TimePoint ordered_at = {};                      // Of its last order, or of its removal's.
+    std::optional<TimePoint> stop_ordered_at = {};  // Of the first order to stop.
+    std::optional<TimePoint> failed_at = {};        // By itself, not dragged down by others.
 };
 
 enum class EndCause { none, stop_requested, max_runtime, node_failed, node_lost };
+
+using Tags = std::vector<std::pair<std::string, std::string>>;
 
 struct Job {
     spec::TrainJob spec;
@@ -72,12 +96,15 @@ struct Job {
     TimePoint modified = {};
     std::string failure_reason;  // Set when Failed.
     EndCause cause = EndCause::none;
-    std::vector<Node> nodes;  // Empty until it is given slots.
-    std::vector<std::pair<std::string, std::string>> tags;
+    std::optional<TimePoint> cause_at = {};
+    std::optional<TimePoint> released_at = {};  // All nodes have finished; the outcome is decided.
+    std::string seed;                           // Of CreateJob.
+    std::vector<Node> nodes;                    // Empty until it is given slots.
+    Tags tags;
     spec::JobCredentials credentials;
 
     bool is_terminal() const;
-    Json to_json() const;  // The durable form, docs/formats/state.md.
+    Json to_json() const;  // The durable form, docs/formats/job-row.md.
     static Job from_json(const Json& json);
 };
 
@@ -91,7 +118,7 @@ struct State {
 struct CreateJob {
     std::string request;
     spec::TrainJob spec;
-    std::vector<std::pair<std::string, std::string>> tags;
+    Tags tags;
     spec::JobCredentials credentials;  // New ones, for this job.
     std::string seed;                  // 16 hex digits, new: node ids are made of it.
 };
@@ -102,7 +129,7 @@ struct StopJob {
 struct AddTags {
     std::string request;
     std::string arn;
-    std::vector<std::pair<std::string, std::string>> tags;
+    Tags tags;
 };
 struct DeleteTags {
     std::string request;
@@ -116,12 +143,19 @@ struct NodeLost {  // The agent is gone, or silent for too long. Its log has bee
     std::string node_id;
     std::string why;
 };
+struct NodeRemoved {  // A RemoveNode has been carried out: nothing of the node runs any more.
+    std::string node_id;
+};
 struct Tick {};
 
-using Input = std::variant<CreateJob, StopJob, AddTags, DeleteTags, NodeReported, NodeLost, Tick>;
+using Input = std::variant<CreateJob, StopJob, AddTags, DeleteTags, NodeReported, NodeLost,
+                           NodeRemoved, Tick>;
 
 Json to_json(const Input& input);  // For the log of inputs.
 Input input_from_json(const Json& json);
+
+Json tags_to_json(const Tags& tags);  // As the API writes them: [{"Key": …, "Value": …}, …].
+Tags tags_from_json(const Json& json);
 
 // What to do.
 struct Reply {  // The answer to an API command. An error carries the message that AWS would send.
@@ -138,7 +172,8 @@ struct LaunchNode {  // Idempotent by node id.
 struct OrderChanged {  // Wake this node's poll; order_for says what it should be told.
     std::string node_id;
 };
-struct RemoveNode {  // The node has released itself or is gone: forget it and its key.
+// End what is left of the node, forget it and its key, and say NodeRemoved when that is done.
+struct RemoveNode {
     std::string node_id;
 };
 struct JobChanged {  // Its row must be written, in the same transaction as the input.

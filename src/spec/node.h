@@ -86,8 +86,11 @@ struct Task {
 
 enum class StopOrder {
     none,
-    stop,  // SIGTERM now, SIGKILL after the grace; then upload what there is.
-    kill,  // SIGKILL now, upload nothing.
+    // SIGTERM now, SIGKILL after the grace; then upload what there is. A program that has not
+    // begun does not begin, and the node reports `uploaded` with nothing to upload.
+    stop,
+    // SIGKILL now, upload nothing. The node reports `uploaded` when its log is complete.
+    kill,
 };
 
 struct NodeOrder {
@@ -97,7 +100,8 @@ struct NodeOrder {
     std::chrono::seconds stop_grace{120};
     // For algo-1 once every node has uploaded its part: merge the parts into the final archives.
     bool assemble = false;
-    bool release = false;  // Nothing more to do: clean up and exit.
+    // Nothing more to do: end what may still run, clean up and exit. The agent exits last.
+    bool release = false;
 
     Json to_json() const;
     static NodeOrder from_json(const Json& json);
@@ -124,11 +128,13 @@ struct NodeReport {
     TimePoint ended_at = {};
     // Why this node cannot go on or why the program failed, in words for FailureReason, without its
     // prefix: the failure file's text, or what the agent saw. Empty: nothing to say.
-    std::string failure;
+    std::string failure = {};
     // Whose fault: "AlgorithmError" (the program), "ClientError" (data, image, entrypoint, upload),
     // "InternalServerError" (the node). Empty with no failure.
-    std::string failure_kind;
-    bool given_up = false;  // The node ended before or after the program, for the reason above.
+    std::string failure_kind = {};
+    // The node cannot go on, before the program or after it, for the reason above: nothing of it
+    // runs, its log is complete, and it waits for its release.
+    bool given_up = false;
 
     Json to_json() const;
     static NodeReport from_json(const Json& json);

@@ -1,0 +1,101 @@
+#include "cli/gruca.h"
+
+#include <algorithm>
+#include <ostream>
+
+#include "base/boundary.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "cli/command.h"
+
+namespace gruca::cli {
+namespace {
+
+std::vector<Command> all_commands() {
+    std::vector<Command> all;
+    for (auto* list : {&service_commands, &job_commands, &store_commands, &model_commands}) {
+        std::vector<Command> some = list();
+        std::move(some.begin(), some.end(), std::back_inserter(all));
+    }
+    return all;
+}
+
+std::string overview(const std::string& noun) {
+    std::string text = "Usage: gruca " + (noun.empty() ? "<noun> <verb>" : noun + " <verb>") +
+                       " [options]\n\n  SageMaker training on machines of your own.\n\nCommands:\n";
+    for (const Command& command : all_commands()) {
+        if (!noun.empty() && split(command.shape.name, ' ').at(1) != noun) continue;
+        const std::string& summary = command.shape.summary;
+        std::string name = "  " + command.shape.name;
+        name.resize(std::max<std::size_t>(name.size() + 2, 28), ' ');
+        text += name + summary.substr(0, summary.find_first_of(".,:;")) + ".\n";
+    }
+    return text +
+           "\nEvery command explains itself with --help.\n\nExample:\n  gruca service start\n";
+}
+
+bool is_help(const std::string& word) {
+    return word == "--help" || word == "-h" || word == "help";
+}
+
+int run_command(Context& context, const std::vector<std::string>& words) {
+    if (words.empty() || is_help(words[0])) {
+        context.out << overview("");
+        return 0;
+    }
+    std::vector<std::string> names;
+    bool has_noun = false;
+    for (const Command& command : all_commands()) {
+        const std::vector<std::string> name = split(command.shape.name, ' ');
+        has_noun = has_noun || name.at(1) == words[0];
+        names.push_back(command.shape.name.substr(6));
+        if (words.size() < 2 || name.at(1) != words[0] || name.at(2) != words[1]) continue;
+        const Arguments arguments =
+            Arguments::parse(command.shape, {words.begin() + 2, words.end()});
+        if (!arguments.wants_help()) return command.run(context, arguments);
+        context.out << help_text(command.shape);
+        return 0;
+    }
+    if (has_noun && (words.size() == 1 || is_help(words[1]))) {
+        context.out << overview(words[0]);
+        return 0;
+    }
+    const std::string said = words[0] + (words.size() > 1 ? " " + words[1] : "");
+    const auto meant = nearest(said, names);
+    throw Error(ErrorCode::invalid_argument,
+                "no such command: gruca " + said +
+                    (meant ? "; did you mean gruca " + *meant + "?" : "; see: gruca --help"));
+}
+
+}  // namespace
+
+OptionShape data_dir_option() {
+    return {.name = "--data-dir",
+            .value = "<directory>",
+            .help = "The service's data. Default: $GRUCA_HOME, else ~/.gruca."};
+}
+
+OptionShape json_option() {
+    return {.name = "--json", .help = "Print the API's answer as it is."};
+}
+
+std::unique_ptr<Api> connect(Context& context, const Arguments& arguments, bool patient) {
+    return context.connect(
+        require_service(choose_data_dir(arguments.find("--data-dir"), context.environment)),
+        patient);
+}
+
+void print_json(Context& context, const Json& answer) {
+    context.out << answer.dump(2) << "\n";
+}
+
+int run_gruca(Context& context, const std::vector<std::string>& words) {
+    int code = 0;
+    const auto error = run_guarded([&] { code = run_command(context, words); });
+    context.out.flush();
+    if (!error) return code;
+    context.err << "gruca: " << error->message() << "\n";
+    return exit_code(error->code());
+}
+
+}  // namespace gruca::cli
