@@ -104,7 +104,7 @@ struct Job {
     spec::JobCredentials credentials;
 
     bool is_terminal() const;
-    Json to_json() const;  // The durable form, docs/formats/job-row.md.
+    Json to_json() const;  // The durable form, docs/formats/state.md.
     static Job from_json(const Json& json);
 };
 

@@ -1,4 +1,4 @@
-// The durable form of a job: docs/formats/job-row.md. A change here is a change there.
+// The durable form of a job: docs/formats/state.md. A change here is a change there.
 
 #include <fmt/format.h>
 
