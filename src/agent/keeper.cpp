@@ -1,6 +1,7 @@
 #include "agent/keeper.h"
 
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -68,6 +69,7 @@ bool write_text(const char* path, const char* text, std::size_t size) {
     for (std::size_t i = 0; i < child.fds.size(); ++i) {
         ready = ready && ::dup2(child.fds[i].get(), kOrderFd + static_cast<int>(i)) >= 0;
     }
+    ::close_range(kWorkFd + 1, ~0u, CLOSE_RANGE_CLOEXEC);
     if (ready) {
         const std::array<const char*, 3> argv = {"gruca-keeper", "--keeper", nullptr};
         const std::array<const char*, 2> environment = {"LC_ALL=C.UTF-8", nullptr};

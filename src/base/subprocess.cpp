@@ -1,6 +1,7 @@
 #include "base/subprocess.h"
 
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -34,6 +35,9 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
     const auto place = [](int from, int to) {
         return from < 0 || (from == to ? ::fcntl(to, F_SETFD, 0) : ::dup2(from, to)) >= 0;
     };
+    // Libraries open descriptors without O_CLOEXEC. A child that outlives its parent would keep its
+    // listening sockets and locks.
+    ::close_range(STDERR_FILENO + 1, ~0u, CLOSE_RANGE_CLOEXEC);
     const bool ready = (!options.new_session || ::setsid() >= 0) && place(stdin_fd, STDIN_FILENO) &&
                        place(options.stdout_fd, STDOUT_FILENO) &&
                        place(options.stderr_fd, STDERR_FILENO) &&

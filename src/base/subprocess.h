@@ -1,7 +1,8 @@
 // base/subprocess.h
 //
 // Starting another program and learning how it ended. A child is always reaped: a Subprocess that
-// goes out of scope while its program runs kills it.
+// goes out of scope while its program runs kills it. A child inherits no descriptor but its stdin,
+// stdout and stderr.
 #pragma once
 
 #include <sys/types.h>

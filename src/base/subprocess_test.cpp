@@ -1,5 +1,7 @@
 #include "base/subprocess.h"
 
+#include <fcntl.h>
+
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -35,6 +37,13 @@ TEST(Subprocess, a_signal_is_told_from_an_exit_code) {
 TEST(Subprocess, the_environment_given_is_the_whole_environment) {
     const RunResult result = run({.argv = {"/usr/bin/env"}, .environment = {{"A=1"}}});
     EXPECT_EQ(result.output, "A=1\n");
+}
+
+TEST(Subprocess, a_child_inherits_no_descriptor_beyond_the_first_three) {
+    const UniqueFd open = open_file("/dev/null", O_RDONLY);
+    ASSERT_EQ(::fcntl(open.get(), F_SETFD, 0), 0);  // As a library that forgets O_CLOEXEC.
+    const RunResult result = run({.argv = {"sh", "-c", "ls /proc/self/fd | wc -l"}});
+    EXPECT_EQ(result.output, "4\n");  // The fourth is the directory that ls reads.
 }
 
 }  // namespace
