@@ -4,11 +4,15 @@ set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
 case ${1:-} in
     skeleton) shift; exec tests/e2e/in_lo.sh .venv/bin/python bench/skeleton.py "$@" ;;
+    ops) shift; exec build/release/bench/ops_bench "$@" ;;
+    product) shift; exec build/release/bench/product_bench "$@" ;;
     *)
         echo "Usage: ./dev bench NAME [--json]"
         echo
         echo "  skeleton   how long a job takes to its first line, a describe, the demo's tokens a second,"
         echo "             a clean build, the tests"
+        echo "  ops        the operations of one training step (--width, --layers, --time, --batch, --words)"
+        echo "  product    our matrix products beside oneDNN's"
         [ $# -eq 0 ] || exit 2
         ;;
 esac
