@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <csignal>
+#include <cstdlib>
 
 #include "base/process_id.h"
 #include "base/subprocess.h"
@@ -41,6 +42,13 @@ TEST_F(Commands, the_program_explains_itself_at_every_level) {
     }
     EXPECT_THAT(world.printed({"job"}),
                 AllOf(HasSubstr("gruca job stop"), Not(HasSubstr("gruca store"))));
+}
+
+TEST(CommandLine, the_reference_page_is_what_the_commands_say) {
+    const std::string path = GRUCA_SOURCE_DIR "/docs/reference/command-line.md";
+    if (std::getenv("GRUCA_WRITE_DOCS")) write_file_atomic(path, command_line_page());
+    EXPECT_EQ(read_file(path), command_line_page())
+        << "run this test with GRUCA_WRITE_DOCS=1 to write the page";
 }
 
 TEST_F(Commands, a_mistyped_command_is_refused_with_the_one_meant) {

@@ -89,6 +89,23 @@ void print_json(Context& context, const Json& answer) {
     context.out << answer.dump(2) << "\n";
 }
 
+std::string command_line_page() {
+    std::string page =
+        "# The command line\n\nGenerated from `src/cli` by its test with `GRUCA_WRITE_DOCS=1`; a "
+        "test compares them.\n";
+    for (const Command& command : all_commands()) {
+        page += "\n## " + command.shape.name + "\n\n```\n" + help_text(command.shape) + "```\n";
+    }
+    page += "\n## Exit codes\n\n| code | meaning |\n|---|---|\n| 0 | done |\n";
+    for (int code = 0; code <= static_cast<int>(ErrorCode::internal); ++code) {
+        const auto failure = static_cast<ErrorCode>(code);
+        page +=
+            "| " + std::to_string(exit_code(failure)) + " | " + std::string(name(failure)) + " |\n";
+    }
+    return page + "| " + std::to_string(kExitJobFailed) + " | the job waited for has failed |\n| " +
+           std::to_string(kExitInterrupted) + " | Ctrl-C ended the waiting; the job goes on |\n";
+}
+
 int run_gruca(Context& context, const std::vector<std::string>& words) {
     int code = 0;
     const auto error = run_guarded([&] { code = run_command(context, words); });

@@ -15,4 +15,7 @@ namespace gruca::cli {
 // `words` without the program's name. Catches everything.
 int run_gruca(Context& context, const std::vector<std::string>& words);
 
+// docs/reference/command-line.md: the help of every command, and the exit codes.
+std::string command_line_page();
+
 }  // namespace gruca::cli

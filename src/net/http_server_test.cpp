@@ -20,6 +20,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/queue.h"
+#include "base/random.h"
 #include "base/text.h"
 
 namespace gruca::net {
@@ -400,6 +401,35 @@ TEST(HttpServer, accepting_goes_on_when_descriptors_run_out_and_come_back) {
         client.send(kGet);
         EXPECT_THAT(none.wait_for_complaint(), HasSubstr("cannot accept connections"));
     }
+    EXPECT_THAT(client.receive(), StartsWith("HTTP/1.1 200"));
+}
+
+TEST(HttpServer, damaged_requests_never_bring_it_down) {
+    HttpServer server({.read_timeout = std::chrono::milliseconds(200)}, echo);
+    const std::string good =
+        "POST /a?b HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nExpect: 100-continue\r\n"
+        "\r\n3\r\nabc\r\n0\r\n\r\n" +
+        kGet;
+    constexpr std::string_view kSpice("\r\n\0 :;,0f\x80\xff", 12);
+    for (std::uint64_t seed = 0; seed < 300; ++seed) {
+        const Philox chance(seed, 0);
+        std::string bytes = good;
+        const std::uint64_t changes = 1 + chance.below(4, 0);
+        for (std::uint64_t i = 1; i <= changes; ++i) {
+            const std::size_t at = chance.below(bytes.size(), 3 * i);
+            const char spice = kSpice[chance.below(kSpice.size(), 3 * i + 1)];
+            const std::uint64_t kind = chance.below(3, 3 * i + 2);
+            if (kind == 0) bytes[at] = spice;
+            if (kind == 1) bytes.insert(at, 1, spice);
+            if (kind == 2) bytes.erase(at, 1);
+        }
+        Client client(server.port());
+        client.send(bytes);
+        client.finish_sending();
+        client.receive_all();
+    }
+    Client client(server.port());
+    client.send(kGet);
     EXPECT_THAT(client.receive(), StartsWith("HTTP/1.1 200"));
 }
 
