@@ -531,6 +531,35 @@ TEST_F(Control, the_first_to_fail_is_blamed_though_heard_of_last) {
     EXPECT_EQ(job("llm").failure_reason, "AlgorithmError: text of 3, exit code: 9, on algo-3");
 }
 
+TEST_F(Control, a_stop_after_a_failure_is_accepted_and_the_job_still_fails) {
+    create("llm", 2);
+    train("llm");
+    end_program("llm", 1, 1, "boom");
+    EXPECT_FALSE(stop("llm").error);
+    EXPECT_EQ(job("llm").cause, EndCause::node_failed);
+    EXPECT_EQ(node("llm", 2).stop_grace, 10s);
+    report_all("llm", NodePhase::uploaded);
+    leave("llm");
+    EXPECT_EQ(job("llm").status, "Failed");
+}
+
+TEST_F(Control, a_node_removed_unasked_is_lost) {
+    create("llm", 2);
+    train("llm");
+    happen(NodeRemoved{.node_id = id("llm", 2)});
+    EXPECT_EQ(job("llm").cause, EndCause::node_lost);
+    report("llm", 1, NodePhase::uploaded);
+    leave("llm");
+    EXPECT_EQ(job("llm").failure_reason,
+              "InternalServerError: node algo-2 was lost: it was removed");
+}
+
+TEST_F(Control, a_job_of_more_nodes_than_cores_has_a_thread_a_node) {
+    state.settings.cores = 2;
+    create("llm", 4);
+    EXPECT_EQ(order_for(state, id("llm", 3))->task->threads, 1);
+}
+
 TEST_F(Control, reasons_name_whose_fault_it_was) {
     struct Case {
         spec::NodeReport report;
