@@ -91,8 +91,11 @@ struct TextStatistics {
     std::int64_t train_tokens = 0, validation_tokens = 0;
     double bytes_per_token = 0;  // Of the validation text.
     double unigram_nats = 0;     // Frequencies of the training text, add-one.
-    double bigram_nats = 0;      // Interpolated with the unigram; the weights fit on training text.
-    double gzip_nats = 0;        // gzip -9 over the validation text: its bits, spread over tokens.
+    double bigram_nats = 0;      // Interpolated with the unigram by Witten and Bell's rule.
+    // gzip -9, its bits spread over the tokens: of the whole text, training and validation in one
+    // stream, so that it has seen the neighbours; and of the validation text alone.
+    double gzip_nats = 0;
+    double gzip_validation_nats = 0;
 };
 
 struct TextStatisticsOptions {
