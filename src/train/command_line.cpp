@@ -11,6 +11,7 @@
 #include "spec/trainer.h"
 #include "train/generate.h"
 #include "train/job.h"
+#include "train/logits.h"
 
 namespace gruca::train {
 namespace {
@@ -18,6 +19,7 @@ namespace {
 constexpr const char* kHelp =
     R"(Usage: gruca-train [train] [--base-dir <dir>]
        gruca-train generate --model <dir> --prompt <text> [options]
+       gruca-train logits --model <dir> --tokens <number>,<number>,...
        gruca-train reference hyperparameters|metrics
 
   Trains a language model as SageMaker's container contract says: hyperparameters, data and the
@@ -37,6 +39,10 @@ Options of generate:
   --top-k <number>      Choose among this many; 0: among all. Default: 40.
   --seed <number>       Another seed, another text. Default: 1.
   --count <number>      Continuations to print. Default: 1.
+
+Options of logits, which prints the score of every word after each token, as JSON:
+  --model <dir>         A model directory; it needs no tokenizer.json.
+  --tokens <numbers>    What the model sees.
 
 Example:
   gruca-train generate --model ./model --prompt "The kernel" --tokens 60
@@ -99,6 +105,15 @@ int run_generate(const Process& process, const std::vector<std::string>& argumen
     return 0;
 }
 
+int run_logits(const Process& process, const std::vector<std::string>& arguments) {
+    const auto options = read_options(arguments, {"--model", "--tokens"});
+    for (const char* needed : {"--model", "--tokens"}) {
+        if (!options.contains(needed)) refuse(std::string(needed) + " is missing");
+    }
+    print_logits(options.at("--model"), parse_tokens(options.at("--tokens")), process.out);
+    return 0;
+}
+
 int run_train(const Process& process, const std::vector<std::string>& arguments) {
     const auto options = read_options(arguments, {"--base-dir", "--port"});
     JobOptions job{.checkpoint_uri = process.environment("GRUCA_CHECKPOINT_URI"),
@@ -129,6 +144,7 @@ int run_command(const Process& process) {
     }
     if (command == "train") return run_train(process, arguments);
     if (command == "generate") return run_generate(process, arguments);
+    if (command == "logits") return run_logits(process, arguments);
     if (command != "reference") refuse("no command " + command);
     if (arguments == std::vector<std::string>{"hyperparameters"}) {
         process.out << spec::hyperparameter_page();

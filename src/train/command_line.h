@@ -1,7 +1,7 @@
 // train/command_line.h
 //
-// gruca-train's command line: train, generate, reference. Everything it needs of the process comes
-// in.
+// gruca-train's command line: train, generate, logits, reference. Everything it needs of the
+// process comes in.
 #pragma once
 
 #include <atomic>

@@ -4,11 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 
 #include "base/boundary.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/temp_dir.h"
 #include "base/text.h"
 #include "data/tokenizer.h"
@@ -114,6 +116,29 @@ TEST_P(Generation, works_from_the_command_line) {
 
 INSTANTIATE_TEST_SUITE_P(Shapes, Generation, ::testing::Values("gpt2", "llama"),
                          [](const auto& which) { return std::string(which.param); });
+
+TEST_P(Generation, logits_are_the_scores_by_which_it_chooses) {
+    const std::vector<std::string> command = {"logits", "--model", directory().string(), "--tokens",
+                                              "72,101,108"};
+    const Json printed = Json::parse(run(command));
+    const auto& rows = printed.at("logits").as_array();
+    ASSERT_EQ(rows.size(), 3u);
+    std::vector<double> last;
+    for (const Json& score : rows[2].as_array()) last.push_back(score.as_double());
+    ASSERT_EQ(last.size(), 300u);
+    last.resize(256);
+    const auto best = std::max_element(last.begin(), last.end()) - last.begin();
+    const std::string chosen = text({.model = {}, .prompt = "Hel", .tokens = 1, .temperature = 0});
+    EXPECT_EQ(chosen, repair_utf8("Hel" + std::string(1, static_cast<char>(best))) + "\n");
+
+    EXPECT_THAT(refusal({"logits", "--model", directory().string(), "--tokens", "1,,2"}),
+                HasSubstr("1,,2"));
+    EXPECT_THAT(refusal({"logits", "--model", directory().string(), "--tokens", "1,300"}),
+                HasSubstr("300"));
+    EXPECT_THAT(refusal({"logits", "--model", directory().string(), "--tokens",
+                         "1,1,1,1,1,1,1,1,1,1,1,1,1"}),
+                HasSubstr("13"));
+}
 
 TEST(CommandLine, help_names_every_command) {
     for (const char* argument : {"--help", "-h", "help"}) {
