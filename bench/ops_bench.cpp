@@ -1,6 +1,7 @@
 // How fast the operations are, in the shapes of one training step of a GPT-2 shaped model:
 //
 //   ops_bench [--tiny] [--json] [--width C] [--layers L] [--time T] [--batch B] [--words V]
+//             [--head D]
 //
 // A row is an operation: its best time of several, times its calls a step, and its speed. The last
 // row adds them up: what a step would take if nothing but operations cost time.
@@ -35,8 +36,6 @@ struct Model {
     std::int64_t b = 16;
     std::int64_t v = 8192;
     std::int64_t head = 32;
-    std::int64_t rows_at_once = 1024;  // Of logits.
-
     std::int64_t n() const { return b * t; }
     std::int64_t parameters() const { return (v + t) * c + layers * 12 * c * c; }
 };
@@ -98,7 +97,10 @@ class Step {
     const std::vector<Row>& all() const { return rows_; }
 
   private:
-    std::int64_t rows() const { return std::min(m.n(), m.rows_at_once); }
+    // Of logits at once, as the trainer's head walks them.
+    std::int64_t rows() const {
+        return std::clamp<std::int64_t>((std::int64_t{1} << 21) / m.v, 1, m.n());
+    }
 
     void row(std::string name, std::int64_t calls, double flops, std::int64_t floats,
              std::function<void()> call) {
@@ -336,6 +338,8 @@ Options parse(int argc, char** argv) {
             options.model.t = number();
         } else if (name == "--batch") {
             options.model.b = number();
+        } else if (name == "--head") {
+            options.model.head = number();
         } else if (name == "--words") {
             options.model.v = number();
         } else {

@@ -348,7 +348,7 @@ std::unique_ptr<Ops<float>> make_cpu_ops();
 int cpu_thread_count();
 void use_cpu_threads(int count);
 
-// One line for the log: "AVX2, 2 threads, oneDNN 2.6.3".
+// One line for the log: "AVX2, 2 threads".
 std::string describe_cpu();
 
 }  // namespace gruca::kernels

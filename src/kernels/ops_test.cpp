@@ -55,6 +55,7 @@ std::vector<Case<Real>> larger_cases() {
             linear_case<Real>(300, 260, 70, true, false),
             linear_case<Real>(150, 64, 1030, true, true),
             linear_case<Real>(64, 515, 48, false, false),
+            linear_case<Real>(3, 300, 1500, true, false),
             rope_case<Real>(2, 65, 3, 32),
             attention_case<Real>({.b = 2, .t = 128, .h = 4, .g = 4, .d = 32}),
             attention_case<Real>({.b = 1, .t = 65, .h = 4, .g = 1, .d = 8}),
