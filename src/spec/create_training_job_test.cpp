@@ -200,6 +200,29 @@ TEST(CreateTrainingJob, defaults_of_a_channel_are_filled_in) {
     EXPECT_EQ(job.checkpoint->local_path, "/opt/ml/checkpoints");
 }
 
+TEST(CreateTrainingJob, what_the_python_sdk_sends_of_its_own_accord_is_accepted) {
+    const TrainJob job = decode_create_training_job(Json::parse(R"({
+        "AlgorithmSpecification": {"TrainingInputMode": "File", "TrainingImage": "gruca/host",
+            "ContainerEntrypoint": ["python3", "train.py"],
+            "EnableSageMakerMetricsTimeSeries": true},
+        "OutputDataConfig": {"S3OutputPath": "s3://bucket/"},
+        "TrainingJobName": "pytorch-2026-01-01-00-00-00-123",
+        "StoppingCondition": {"MaxRuntimeInSeconds": 86400},
+        "ResourceConfig": {"VolumeSizeInGB": 30, "InstanceCount": 2,
+                           "InstanceType": "ml.g5.xlarge"},
+        "RoleArn": "arn:aws:iam::123456789012:role/train",
+        "InputDataConfig": [{"DataSource": {"S3DataSource": {"S3DataType": "S3Prefix",
+            "S3Uri": "s3://bucket/data", "S3DataDistributionType": "FullyReplicated"}},
+            "ChannelName": "training"}],
+        "HyperParameters": {"sagemaker_program": "\"train.py\"", "sagemaker_region": "\"x\""},
+        "Tags": [{"Key": "owner:team", "Value": "a@b.c"}],
+        "DebugHookConfig": {"S3OutputPath": "s3://bucket/", "CollectionConfigurations": []},
+        "ProfilerConfig": {"S3OutputPath": "s3://bucket/", "DisableProfiler": false}})"),
+                                                    kAccount);
+    EXPECT_EQ(job.output_path, "s3://bucket");
+    EXPECT_EQ(job.hyperparameters.at("sagemaker_program").as_string(), "\"train.py\"");
+}
+
 TEST(CreateTrainingJob, texts_are_those_of_the_api) {
     EXPECT_EQ(refusal(with(minimal_request(), "TrainingJobName", "my_job")),
               "1 validation error detected: Value 'my_job' at 'trainingJobName' failed to satisfy "
