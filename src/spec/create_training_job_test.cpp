@@ -409,6 +409,8 @@ TEST(CreateTrainingJob, a_huge_request_gives_a_bounded_message) {
     EXPECT_THAT(message, StartsWith("2001 validation errors detected: "));
     EXPECT_THAT(message, testing::EndsWith("; …"));
     EXPECT_LT(message.size(), 200'000u);
+    EXPECT_LT(refusal(with(minimal_request(), std::string(1'000'000, 'A'), 1)).size(), 5'000u);
+    EXPECT_LT(refusal(with(minimal_request(), "TrainingJobName", map)).size(), 5'000u);
 }
 
 TEST(Tags, are_checked_and_kept_in_order) {

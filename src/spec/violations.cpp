@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t kListedMax = 100;
 constexpr std::size_t kShownBytesMax = 1024;  // Of one value in a message.
+constexpr std::size_t kTypoBytesMax = 64;     // Longer names are no slip of the pen.
 
 // As the API prints values: [a, b] and {k=v}.
 void show(const Json& value, std::string& out) {
@@ -20,6 +21,7 @@ void show(const Json& value, std::string& out) {
     if (value.is_array()) {
         out += '[';
         for (const Json& item : value.as_array()) {
+            if (out.size() > kShownBytesMax) break;
             out += separator;
             show(item, out);
             separator = ", ";
@@ -28,6 +30,7 @@ void show(const Json& value, std::string& out) {
     } else if (value.is_object()) {
         out += '{';
         for (const auto& [key, item] : value.as_object()) {
+            if (out.size() > kShownBytesMax) break;
             out += separator + key + "=";
             show(item, out);
             separator = ", ";
@@ -38,16 +41,18 @@ void show(const Json& value, std::string& out) {
     }
 }
 
+std::string cut(std::string text) {
+    if (text.size() <= kShownBytesMax) return text;
+    std::size_t end = kShownBytesMax;
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+    return text.substr(0, end) + "…";
+}
+
 std::string shown(const Json& value) {
     if (value.is_null()) return "null";
     std::string text;
     show(value, text);
-    if (text.size() > kShownBytesMax) {
-        std::size_t cut = kShownBytesMax;
-        while (cut > 0 && (static_cast<unsigned char>(text[cut]) & 0xC0) == 0x80) --cut;
-        text = text.substr(0, cut) + "…";
-    }
-    return fmt::format("'{}'", text);
+    return fmt::format("'{}'", cut(std::move(text)));
 }
 
 std::string join(const std::vector<std::string>& texts, std::string_view separator) {
@@ -167,6 +172,20 @@ bool asks_for_nothing(const MemberRow& row, const Json& value) {
     return value.dump() == row.accepted;
 }
 
+void check_unknown(const Member& structure, const Json& value, const std::string& prefix,
+                   Violations& violations) {
+    std::vector<std::string> known;
+    for (const auto& member : structure.members) known.push_back(member->name);
+    for (const auto& [name, item] : value.as_object()) {
+        if (item.is_null() || structure.find(name)) continue;
+        const bool may_be_typo = name.size() <= kTypoBytesMax;
+        const auto likely = may_be_typo ? nearest(name, known) : std::nullopt;
+        violations.add(item, prefix + lower_camel(cut(name)),
+                       fmt::format("{} is not a member that gruca knows{}", cut(name),
+                                   likely ? "; did you mean " + *likely + "?" : ""));
+    }
+}
+
 }  // namespace
 
 void Violations::add(const Json& value, std::string_view path, std::string_view constraint) {
@@ -201,16 +220,8 @@ void check_members(const Member& structure, const Json& value, const std::string
             violations.add(Json(), at, "Member must not be null");
         }
     }
-    std::vector<std::string> known;
-    for (const auto& member : structure.members) known.push_back(member->name);
-    const bool described = !known.empty();
-    for (const auto& [name, item] : value.as_object()) {
-        if (!described || item.is_null() || structure.find(name)) continue;
-        const auto likely = nearest(name, known);
-        violations.add(item, prefix + lower_camel(name),
-                       fmt::format("{} is not a member that gruca knows{}", name,
-                                   likely ? "; did you mean " + *likely + "?" : ""));
-    }
+    // What lies inside a refused structure is not in the table.
+    if (!structure.members.empty()) check_unknown(structure, value, prefix, violations);
 }
 
 void check_member(const Member& member, const Json& value, const std::string& path,
