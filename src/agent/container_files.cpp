@@ -1,5 +1,7 @@
 #include "agent/container_files.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <array>
 #include <map>
@@ -7,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/text.h"
 
 namespace gruca::agent {
 namespace {
@@ -67,8 +70,11 @@ void write_container_files(const spec::Task& task, const fs::path& ml) {
     for (const spec::TaskChannel& channel : task.channels) {
         fs::create_directories(ml / "input" / "data" / channel.name);
     }
+    // Not durable: after a power cut there is no job to read them.
     const auto write = [&](const char* name, const Json& content) {
-        write_file_atomic(ml / "input" / "config" / name, content.dump());
+        const UniqueFd file =
+            open_file(ml / "input" / "config" / name, O_WRONLY | O_CREAT | O_TRUNC);
+        write_all(file.get(), bytes_of(content.dump()));
     };
     write("hyperparameters.json", task.hyperparameters);
     write("resourceconfig.json", resource_config(task));

@@ -156,6 +156,22 @@ TEST_F(KeeperTest, hidden_files_cannot_be_read_and_the_way_to_the_ml_tree_stays_
     EXPECT_FALSE(fs::exists(scratch.path() / "secrets" / "new"));
 }
 
+TEST_F(KeeperTest, a_program_that_makes_itself_root_of_new_namespaces_still_sees_no_secret) {
+    fs::create_directories(scratch.path() / "secrets");
+    write_file_atomic(scratch.path() / "secrets" / "admin", "the admin key");
+    const std::string secrets = (scratch.path() / "secrets").string();
+    KeeperOrder climbing =
+        shell("unshare -Urm sh -c 'echo climbed; umount " + secrets + "; umount -l " + secrets +
+              "; mount -o remount,bind,rw /; mount -t proc p /proc; " + "cat " + secrets +
+              "/admin; echo x > /etc/gruca-test'; echo end");
+    climbing.hidden_paths = {secrets};
+    run(climbing);
+    EXPECT_THAT(log(), testing::StartsWith("climbed\n"));
+    EXPECT_THAT(log(), Not(HasSubstr("the admin key")));
+    EXPECT_THAT(log(), EndsWith("end\n"));
+    EXPECT_FALSE(fs::exists("/etc/gruca-test"));
+}
+
 TEST_F(KeeperTest, proc_is_private_and_the_keeper_cannot_be_looked_into) {
     EXPECT_THAT(output_of("cat /proc/1/environ; ls /proc/1/fd; ls /proc/1/root/; exit 0"),
                 Not(HasSubstr("opt\n")));
