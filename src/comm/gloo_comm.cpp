@@ -42,8 +42,8 @@ class Store final : public gloo::rendezvous::Store {
     }
     void wait(const std::vector<std::string>& keys) override { wait(keys, timeout_); }
     void wait(const std::vector<std::string>& keys,
-              const std::chrono::milliseconds& timeout) override {
-        for (const std::string& key : keys) client_.get("gloo/" + key, timeout);
+              const std::chrono::milliseconds& /*timeout*/) override {
+        for (const std::string& key : keys) client_.get("gloo/" + key, timeout_);
     }
 
   private:
@@ -103,7 +103,7 @@ class GlooComm final : public Comm {
     template <class Real>
     void sum_segment(std::span<Real> segment);
     template <class Real>
-    void add_in_rank_order(std::span<Real> mine, std::span<const Real> received);
+    void add_in_rank_order(std::span<Real> mine, std::span<Real> received);
 
     void run(const std::vector<Exchange>& exchanges);
     bool wait(Buffer& buffer, bool sending);
@@ -148,7 +148,8 @@ GlooComm::GlooComm(const GlooOptions& options) : options_(options) {
         auto device = gloo::transport::tcp::CreateDevice(
             gloo::transport::tcp::attr(resolve(options.own_host).c_str()));
         context_ = std::make_shared<gloo::rendezvous::Context>(options.rank, options.size);
-        context_->setTimeout(options.join_timeout);
+        // Gloo waits five times as long for a connection, and the others are known to be there.
+        context_->setTimeout(options.join_timeout / 5);
         context_->connectFullMesh(store, device);
     } catch (const std::runtime_error& error) {  // All that Gloo throws.
         throw Error(ErrorCode::unavailable,
@@ -208,24 +209,25 @@ void GlooComm::sum_segment(std::span<Real> segment) {
             {.peer = peer, .out = std::as_bytes(mine), .in = std::as_writable_bytes(part(peer))});
     });
     run(scatter);
-    add_in_rank_order(
-        mine, std::span(reinterpret_cast<const Real*>(received_.data()), mine.size() * ranks));
+    add_in_rank_order(mine,
+                      std::span(reinterpret_cast<Real*>(received_.data()), mine.size() * ranks));
     run(gather);
 }
 
-// `received` holds one part per rank; the place of this rank's own is empty.
+// `received` holds one part per rank, and nothing in the place of this rank's own. It is used up.
 template <class Real>
-void GlooComm::add_in_rank_order(std::span<Real> mine, std::span<const Real> received) {
-    const auto own = static_cast<std::size_t>(rank());
-    const std::size_t count = mine.size();
+void GlooComm::add_in_rank_order(std::span<Real> mine, std::span<Real> received) {
     const auto ranks = static_cast<std::size_t>(size());
-    for (std::size_t i = 0; i < count; ++i) {
-        Real total = own == 0 ? mine[i] : received[i];
-        for (std::size_t of = 1; of < ranks; ++of) {
-            total += of == own ? mine[i] : received[of * count + i];
-        }
-        mine[i] = total;
+    const auto own = static_cast<std::size_t>(rank());
+    const auto part = [&](std::size_t of) {
+        return of == own ? mine : received.subspan(of * mine.size(), mine.size());
+    };
+    const std::span<Real> total = part(0);
+    for (std::size_t of = 1; of < ranks; ++of) {
+        const std::span<const Real> more = part(of);
+        for (std::size_t i = 0; i < total.size(); ++i) total[i] += more[i];
     }
+    if (own != 0) std::copy(total.begin(), total.end(), mine.begin());
 }
 
 void GlooComm::broadcast(std::span<std::byte> bytes, int root) {
