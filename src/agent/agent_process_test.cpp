@@ -106,6 +106,17 @@ class AgentProcess : public testing::Test {
             .new_session = true});
         service.order([&](auto& order) { order.task = task(script); });
     }
+    // What the cluster does when it removes a node.
+    void TearDown() override {
+        agent.reset();
+        const fs::path work = directory / "work";
+        if (!fs::exists(work / "keeper.pid")) return;
+        const auto keeper = ProcessId::from_text(read_file(work / "keeper.pid"));
+        EXPECT_TRUE(wait_for_end(open_process(keeper.value()), std::chrono::seconds(30)));
+        for (const std::string& group : split(read_file(work / "cgroups"), '\n')) {
+            ::rmdir(group.c_str());
+        }
+    }
     static spec::Task task(const std::string& script) {
         spec::Task task;
         task.job_name = "job";
