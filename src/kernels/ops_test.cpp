@@ -246,7 +246,26 @@ TEST_F(Cpu, extreme_logits_give_finite_losses_and_gradients) {
     EXPECT_EQ(logits, (Values<float>{1, -1, 0, 0, 0.5f, -0.5f}));
 }
 
+TEST_F(Cpu, what_is_not_a_number_does_not_become_a_probability) {
+    constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+    const auto cpu = make_cpu_ops();
+    const Case<float> loss = cross_entropy_case<float>(1, 40);
+    const Case<float> attention = attention_case<float>({.b = 1, .t = 12, .h = 1, .g = 1, .d = 4});
+    for (const std::size_t at : {0u, 17u, 39u}) {
+        Many<float> logits = inputs_of(loss);
+        logits[0][at] = kNan;
+        EXPECT_TRUE(std::isnan(loss.forward(*cpu, logits)[0][0])) << at;
+    }
+    Many<float> qkv = inputs_of(attention);
+    constexpr std::size_t kKeyOfSecondRow = 12 + 4;
+    qkv[0][kKeyOfSecondRow] = kNan;
+    const Values<float> out = attention.forward(*cpu, qkv)[0];
+    EXPECT_FALSE(std::isnan(out[0]));
+    for (std::size_t i = 4; i < out.size(); ++i) EXPECT_TRUE(std::isnan(out[i])) << i;
+}
+
 TEST_F(Cpu, a_token_outside_the_vocabulary_is_a_bug_of_the_caller) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");  // OpenMP's threads are about.
     const Values<float> weight(6);
     const std::vector<std::int32_t> tokens = {3};
     Values<float> y(2);

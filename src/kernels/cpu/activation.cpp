@@ -5,8 +5,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include <hwy/contrib/math/math-inl.h>
-
+#include "kernels/cpu/exp_inl.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/lanes_inl.h"
 #include "kernels/cpu/parallel.h"
@@ -20,7 +19,7 @@ namespace {
 template <class D, class V>
 HWY_INLINE V sigmoid(D d, V x) {
     const V one = hn::Set(d, 1.0f);
-    return hn::Div(one, hn::Add(one, hn::Exp(d, hn::Neg(x))));
+    return hn::Div(one, hn::Add(one, exponential(d, hn::Neg(x))));
 }
 
 // 0.5 (1 + tanh(u)) is sigmoid(2u), which needs one exponential and loses no digit at small values.

@@ -9,12 +9,11 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include <hwy/contrib/math/math-inl.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "kernels/cpu/exp_inl.h"
 #include "kernels/cpu/gemm.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/lanes_inl.h"
@@ -59,7 +58,7 @@ void probabilities(const AttentionBackward<float>& a, const Block& block, const 
             const auto score = hn::LoadU(d, row + i);
             const auto shifted =
                 hn::MulSub(score, hn::Set(d, scale), hn::Set(d, lse[block.query + r]));
-            hn::StoreU(hn::Exp(d, shifted), d, row + i);
+            hn::StoreU(exponential(d, shifted), d, row + i);
         });
         std::fill(row + visible, row + block.keys, 0.0f);
     }
@@ -105,7 +104,7 @@ void absorb_scores(const AttentionForward<float>& a, const Block& block, float* 
         });
         const float largest = std::max(maximum[r], largest_of(row, visible));
         const float block_sum = sum_lanes(visible, [&](auto d, std::int64_t i) HWY_ATTR {
-            const auto e = hn::Exp(d, hn::Sub(hn::LoadU(d, row + i), hn::Set(d, largest)));
+            const auto e = exponential(d, hn::Sub(hn::LoadU(d, row + i), hn::Set(d, largest)));
             hn::StoreU(e, d, row + i);
             return e;
         });

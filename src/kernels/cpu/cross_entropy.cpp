@@ -5,11 +5,10 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include <hwy/contrib/math/math-inl.h>
-
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/cpu/exp_inl.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/lanes_inl.h"
 #include "kernels/cpu/parallel.h"
@@ -22,7 +21,7 @@ namespace {
 // Sum of exp(logit - largest). Where the gradient is wanted, the terms are kept in it.
 float exponentials(const float* logits, float* kept, std::int64_t count, float largest) {
     return sum_lanes(count, [&](auto d, std::int64_t i) HWY_ATTR {
-        const auto e = hn::Exp(d, hn::Sub(hn::LoadU(d, logits + i), hn::Set(d, largest)));
+        const auto e = exponential(d, hn::Sub(hn::LoadU(d, logits + i), hn::Set(d, largest)));
         if (kept) hn::StoreU(e, d, kept + i);
         return e;
     });
