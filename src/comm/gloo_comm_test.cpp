@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,8 +34,12 @@ GlooOptions options_for(int rank, int size, std::uint16_t port) {
             .join_timeout = std::chrono::seconds(60)};
 }
 
+RendezvousServer::Options server_options(int size) {
+    return {.endpoint = {"127.64.0.1", 0}, .size = size, .secret = "job-1"};
+}
+
 RendezvousServer make_server(int size) {
-    return RendezvousServer({.endpoint = {"127.64.0.1", 0}, .size = size, .secret = "job-1"});
+    return RendezvousServer(server_options(size));
 }
 
 // Runs the ranks given as threads of this process, each with a context of its own.
@@ -67,25 +72,26 @@ void run_gloo_ranks(int size, const std::function<void(Comm&)>& body) {
 }
 
 // A rank in a process of its own, which can be killed. It joins, takes part in one barrier, and
-// then only exists.
+// then only exists. As rank 0 it has the rendezvous, too.
 class OtherProcess {
   public:
     OtherProcess(int rank, int size) {
         int ends[2];
-        if (pipe(ends) != 0) throw_errno("cannot make a pipe");
+        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+            throw_errno("cannot make a pair of sockets");
+        }
         pid_ = fork();
         if (pid_ == 0) be_rank(rank, size, ends[0]);
         ::close(ends[0]);
-        port_pipe_.reset(ends[1]);
+        port_.reset(ends[1]);
     }
     ~OtherProcess() {
         kill(pid_, SIGKILL);
         waitpid(pid_, nullptr, 0);
     }
 
-    void tell_port(std::uint16_t port) {
-        write_all(port_pipe_.get(), std::as_bytes(std::span(&port, 1)));
-    }
+    void tell_port(std::uint16_t port) { send_port(port_.get(), port); }
+    std::uint16_t hear_port() { return receive_port(port_.get()); }
     void signal(int number) {
         kill(pid_, number);
         // A stopped process is reported too; a killed one is left for the destructor.
@@ -94,10 +100,25 @@ class OtherProcess {
     }
 
   private:
-    [[noreturn]] static void be_rank(int rank, int size, int port_pipe) {
+    static void send_port(int fd, std::uint16_t port) {
+        write_all(fd, std::as_bytes(std::span(&port, 1)));
+    }
+    static std::uint16_t receive_port(int fd) {
+        std::uint16_t port = 0;
+        read_full(fd, std::as_writable_bytes(std::span(&port, 1)));
+        return port;
+    }
+    [[noreturn]] static void be_rank(int rank, int size, int port_fd) {
         const auto error = run_guarded([&] {
+            std::optional<RendezvousServer> server;
             std::uint16_t port = 0;
-            read_full(port_pipe, std::as_writable_bytes(std::span(&port, 1)));
+            if (rank == 0) {
+                server.emplace(server_options(size));
+                port = server->port();
+                send_port(port_fd, port);
+            } else {
+                port = receive_port(port_fd);
+            }
             const auto comm = make_gloo_comm(options_for(rank, size, port));
             comm->barrier();
             while (true) pause();
@@ -106,25 +127,18 @@ class OtherProcess {
     }
 
     pid_t pid_;
-    UniqueFd port_pipe_;
+    UniqueFd port_;
 };
 
-// What each of the ranks 0..survivors-1 gets from a sum after the last rank got `signal_number`.
-std::vector<Error> errors_after(int signal_number, int survivors, milliseconds timeout) {
-    OtherProcess other(survivors, survivors + 1);
-    const auto server = make_server(survivors + 1);
-    other.tell_port(server.port());
-    std::vector<GlooOptions> ranks;
-    for (int rank = 0; rank < survivors; ++rank) {
-        ranks.push_back(options_for(rank, survivors + 1, server.port()));
-        ranks.back().timeout = timeout;
-    }
+// What each of these ranks gets from a sum after the other one got a signal.
+std::vector<Error> errors_after(int signal_number, OtherProcess& other,
+                                const std::vector<GlooOptions>& ranks) {
     std::mutex mutex;
     std::vector<Error> errors;
-    std::atomic<int> past_barrier = 0;
+    std::atomic<std::size_t> past_barrier = 0;
     run_threads(ranks, [&](Comm& comm) {
         comm.barrier();
-        if (++past_barrier == survivors) other.signal(signal_number);
+        if (++past_barrier == ranks.size()) other.signal(signal_number);
         std::vector<float> values(100'000, 1.0f);
         const auto error = run_guarded([&] { comm.all_reduce_sum(std::span(values)); });
         EXPECT_TRUE(run_guarded([&] { comm.barrier(); })) << "the group went on";
@@ -135,19 +149,39 @@ std::vector<Error> errors_after(int signal_number, int survivors, milliseconds t
     return errors;
 }
 
-TEST(GlooComm, every_survivor_learns_that_a_rank_was_killed) {
-    const auto errors = errors_after(SIGKILL, 2, std::chrono::minutes(10));
+// Every survivor throws; the later ones may be freed by the abort of the first.
+void expect_that_all_have_lost(const std::string& rank, const std::vector<Error>& errors) {
     ASSERT_EQ(errors.size(), 2u);
     for (const Error& error : errors) {
-        // The second may be freed by the abort of the first.
         EXPECT_THAT(error.code(), testing::AnyOf(ErrorCode::unavailable, ErrorCode::cancelled))
             << error.what();
     }
-    EXPECT_THAT(errors[0].message(), testing::HasSubstr("rank 2"));
+    EXPECT_THAT(errors[0].message(), testing::HasSubstr(rank));
+}
+
+TEST(GlooComm, every_survivor_learns_that_a_rank_was_killed) {
+    OtherProcess other(2, 3);
+    const auto server = make_server(3);
+    other.tell_port(server.port());
+    expect_that_all_have_lost("rank 2", errors_after(SIGKILL, other,
+                                                     {options_for(0, 3, server.port()),
+                                                      options_for(1, 3, server.port())}));
+}
+
+TEST(GlooComm, every_survivor_learns_that_the_rank_with_the_rendezvous_was_killed) {
+    OtherProcess other(0, 3);
+    const std::uint16_t port = other.hear_port();
+    expect_that_all_have_lost(
+        "rank 0", errors_after(SIGKILL, other, {options_for(1, 3, port), options_for(2, 3, port)}));
 }
 
 TEST(GlooComm, a_silent_rank_is_named_when_time_is_up) {
-    const auto errors = errors_after(SIGSTOP, 1, milliseconds(200));
+    OtherProcess other(1, 2);
+    const auto server = make_server(2);
+    other.tell_port(server.port());
+    GlooOptions options = options_for(0, 2, server.port());
+    options.timeout = milliseconds(200);
+    const auto errors = errors_after(SIGSTOP, other, {options});
     ASSERT_EQ(errors.size(), 1u);
     EXPECT_EQ(errors[0].code(), ErrorCode::deadline_exceeded) << errors[0].what();
     EXPECT_THAT(errors[0].message(), testing::HasSubstr("rank 1"));

@@ -23,8 +23,10 @@ while read -r path && [ "$documents" -lt 60 ]; do
 done < <(dpkg -L linux-doc-6.1 | grep '/Documentation/.*\.rst\.gz$' | LC_ALL=C sort)
 [ "$documents" = 60 ] || { echo "oracle: needs Debian's package linux-doc-6.1" >&2; exit 1; }
 cp "$here/awkward.txt" "$work/corpus/"
-"$bin/gruca" data tokenizer --vocabulary 2000 --output "$work/tokenizer.json" "$work/corpus" >/dev/null
-"$bin/gruca" data tokenize --tokenizer "$work/tokenizer.json" --output "$work/shards" "$work/corpus" >/dev/null
+find "$work/corpus" -type f | LC_ALL=C sort >"$work/corpus.list"
+"$bin/gruca" data tokenizer --vocabulary 2000 --output "$work/tokenizer.json" --files-from "$work/corpus.list" >/dev/null
+"$bin/gruca" data tokenize --tokenizer "$work/tokenizer.json" --output "$work/shards" \
+    --files-from "$work/corpus.list" >/dev/null
 "$python" "$here/check_tokenizer.py" "$work/tokenizer.json" "$work/shards/train" "$work/corpus"
 
 for architecture in gpt2 llama; do
