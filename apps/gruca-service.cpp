@@ -1,0 +1,97 @@
+// The service: API, state and nodes of one machine. Runs until SIGTERM or SIGINT; jobs go on.
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/boundary.h"
+#include "base/log.h"
+#include "cluster/local_cluster.h"
+#include "service/service.h"
+#include "spec/fields.h"
+
+namespace {
+
+using namespace gruca;
+
+std::string data_dir_by_default() {
+    if (const char* home = ::getenv("GRUCA_HOME")) return home;
+    const char* home = ::getenv("HOME");
+    return std::string(home == nullptr ? "/root" : home) + "/.gruca";
+}
+
+// What no job may see besides the service's own directory.
+std::vector<std::string> hidden_paths(const service::AwsFiles& files) {
+    std::vector<std::string> paths = {"/root/.aws", files.credentials, files.config};
+    if (const char* home = ::getenv("HOME")) paths.push_back(std::string(home) + "/.aws");
+    return paths;
+}
+
+// Blocked before any thread exists, so that none of them is interrupted by these.
+sigset_t block_end_signals() {
+    sigset_t signals;
+    ::sigemptyset(&signals);
+    ::sigaddset(&signals, SIGTERM);
+    ::sigaddset(&signals, SIGINT);
+    ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+    ::signal(SIGPIPE, SIG_IGN);
+    return signals;
+}
+
+void serve(const service::ServiceSettings& settings) {
+    const sigset_t signals = block_end_signals();
+    const SystemClock clock;
+    SystemRandom random;
+    const service::AwsFiles aws_files =
+        service::aws_files([](const char* name) -> const char* { return ::getenv(name); });
+    const std::filesystem::path agent =
+        std::filesystem::read_symlink("/proc/self/exe").parent_path() / "gruca-agent";
+    service::Service service(
+        {.settings = settings,
+         .aws_files = aws_files,
+         .make_cluster =
+             [&](const std::filesystem::path& nodes_dir, service::NodeListener listener) {
+                 return std::make_unique<cluster::LocalCluster>(
+                     cluster::LocalClusterOptions{.agent_program = agent, .nodes_dir = nodes_dir},
+                     std::move(listener));
+             },
+         .cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency())),
+         .hidden_paths = hidden_paths(aws_files)},
+        clock, random);
+    int signal = 0;
+    ::sigwait(&signals, &signal);
+    log_info("ending on signal {}; jobs go on", signal);
+    service.stop();
+}
+
+void run(const std::vector<std::string>& words) {
+    service::ServiceArguments arguments = service::parse_service_arguments(words);
+    if (arguments.settings.data_dir.empty()) arguments.settings.data_dir = data_dir_by_default();
+    switch (arguments.command) {
+        case service::ServiceCommand::help:
+            std::fputs(service::service_help().c_str(), stdout);
+            return;
+        case service::ServiceCommand::print_config:
+            std::puts(spec::write_fields(arguments.settings).dump(2).c_str());
+            return;
+        case service::ServiceCommand::run:
+            serve(arguments.settings);
+            return;
+    }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    set_up_log("gruca-service", LogLevel::info);
+    const auto error = run_guarded([&] { run({argv + 1, argv + argc}); });
+    if (!error) return 0;
+    log_error("{}", error->what());
+    return exit_code(error->code());
+}

@@ -1,0 +1,374 @@
+#include "service/core.h"
+
+#include <algorithm>
+#include <type_traits>
+
+#include "base/boundary.h"
+#include "base/log.h"
+
+namespace gruca::service {
+namespace {
+
+// How often silent nodes and late polls are looked for, and a failed commit is tried again.
+constexpr std::chrono::milliseconds kSweepPeriod{500};
+constexpr std::chrono::milliseconds kIdlePatience = std::chrono::seconds(60);
+
+template <class T>
+bool any_of_kind(const std::vector<control::Output>& outputs) {
+    return std::any_of(outputs.begin(), outputs.end(), [](const control::Output& output) {
+        return std::holds_alternative<T>(output);
+    });
+}
+
+control::Reply reply_of(const std::vector<control::Output>& outputs) {
+    for (const control::Output& output : outputs) {
+        if (const auto* reply = std::get_if<control::Reply>(&output)) return *reply;
+    }
+    return {.request = "", .error = {}, .message = "", .body = Json::object()};
+}
+
+control::Reply failed(const Error& error) {
+    return {.request = "", .error = error.code(), .message = error.message()};
+}
+
+}  // namespace
+
+Core::Core(CoreParts parts, control::Settings settings) : parts_(parts) {
+    state_.settings = settings;
+    load_jobs();
+}
+
+Core::~Core() {
+    stop();
+}
+
+void Core::load_jobs() {
+    state_.jobs.clear();
+    state_.next_number = 1;
+    parts_.database.for_each_job([&](const JobRow& row) {
+        try {
+            control::Job job = control::Job::from_json(Json::parse(row.json));
+            state_.next_number = std::max(state_.next_number, row.number + 1);
+            parts_.jobs.publish(job);
+            state_.jobs.emplace(row.name, std::move(job));
+        } catch (Error& error) {
+            error.add_context("reading job " + row.name + " from the database");
+            throw;
+        }
+    });
+}
+
+void Core::start(CoreOptions options, const ClusterMaker& make_cluster) {
+    options_ = std::move(options);
+    nodes_ = std::make_unique<NodeKeeper>(
+        make_cluster, parts_.jobs, parts_.logs, parts_.clock,
+        NodeEvents{.lost =
+                       [this](const cluster::NodeGone& gone) {
+                           tell(control::NodeLost{.node_id = gone.node_id, .why = gone.why});
+                       },
+                   .removed =
+                       [this](const std::string& node_id) {
+                           tell(control::NodeRemoved{.node_id = node_id});
+                       }});
+    remove_orphans();
+    for (const auto& [name, job] : state_.jobs) {
+        for (const control::Node& node : job.nodes) {
+            if (!job.is_terminal() && !node.gone && !node.lost && !node.left) hear(node.id);
+        }
+    }
+    act(control::recover(state_, parts_.clock.now()));
+    thread_ = std::jthread([this] { run(); });
+}
+
+void Core::stop() {
+    queue_.close();
+    if (thread_.joinable()) thread_.join();
+    nodes_.reset();
+}
+
+// From the service's own threads, which may wait.
+void Core::tell(control::Input input) {
+    queue_.push(Command{.input = std::move(input), .on_reply = {}});
+}
+
+void Core::submit(control::Input input, OnReply on_reply) {
+    if (queue_.try_push(Command{.input = std::move(input), .on_reply = std::move(on_reply)}))
+        return;
+    throw Error(ErrorCode::unavailable, "the service is stopping or has too much to do; try again");
+}
+
+void Core::poll(Poll poll) {
+    if (queue_.try_push(std::move(poll))) return;
+    throw Error(ErrorCode::unavailable, "the service is stopping or has too much to do; try again");
+}
+
+void Core::nudge() {
+    queue_.try_push(Nudge{});
+}
+
+// ---- the loop -----------------------------------------------------------------------------------
+
+void Core::run() {
+    while (!queue_.is_closed()) {
+        std::vector<Item> items;
+        std::optional<Item> item = queue_.pop_for(patience());
+        while (item) {
+            items.push_back(std::move(*item));
+            if (items.size() == kBatchMax) break;
+            item = queue_.pop_for(std::chrono::milliseconds(0));
+        }
+        if (const auto error = run_guarded([&] { handle(std::move(items)); })) {
+            log_error("the loop failed on an input: {}", error->what());
+        }
+    }
+}
+
+std::chrono::milliseconds Core::patience() const {
+    const bool sweeping = !heard_.empty() || !polls_.empty() || !again_.empty();
+    const std::chrono::milliseconds longest = sweeping ? kSweepPeriod : kIdlePatience;
+    if (wakes_.empty()) return longest;
+    const auto until_wake = *wakes_.begin() - parts_.clock.now();
+    return std::clamp(until_wake, std::chrono::milliseconds(0), longest);
+}
+
+void Core::handle(std::vector<Item> items) {
+    std::vector<Command> commands = commands_of(items);
+    add_due(commands);
+    if (!commands.empty()) carry_through(std::move(commands));
+    for (Item& item : items) {
+        if (auto* poll = std::get_if<Poll>(&item)) take_poll(std::move(*poll));
+    }
+    answer_late_polls();
+    give_up_silent_nodes();
+}
+
+std::vector<Core::Command> Core::commands_of(std::vector<Item>& items) {
+    std::vector<Command> commands;
+    for (Item& item : items) {
+        auto* command = std::get_if<Command>(&item);
+        if (command == nullptr) continue;
+        if (const auto* reported = std::get_if<control::NodeReported>(&command->input)) {
+            if (heard_.contains(reported->report.node_id)) hear(reported->report.node_id);
+        } else if (const auto* lost = std::get_if<control::NodeLost>(&command->input)) {
+            heard_.erase(lost->node_id);
+        }
+        commands.push_back(std::move(*command));
+    }
+    return commands;
+}
+
+void Core::add_due(std::vector<Command>& commands) {
+    std::move(again_.begin(), again_.end(), std::back_inserter(commands));
+    again_.clear();
+    const TimePoint now = parts_.clock.now();
+    if (wakes_.empty() || *wakes_.begin() > now) return;
+    wakes_.erase(wakes_.begin(), wakes_.upper_bound(now));
+    commands.push_back({.input = control::Tick{}, .on_reply = {}});
+}
+
+void Core::give_up_silent_nodes() {
+    const auto now = parts_.clock.steady_now();
+    for (auto it = heard_.begin(); it != heard_.end();) {
+        if (now - it->second < options_.heartbeat_lost) {
+            ++it;
+            continue;
+        }
+        const auto seconds =
+            std::chrono::duration_cast<std::chrono::seconds>(options_.heartbeat_lost).count();
+        nodes_->give_up(
+            {.node_id = it->first, .why = fmt::format("its agent was silent for {} s", seconds)});
+        it = heard_.erase(it);
+    }
+}
+
+// ---- decide, make durable, act ------------------------------------------------------------------
+
+void Core::carry_through(std::vector<Command> commands) {
+    std::vector<Stepped> batch;
+    for (Command& command : commands) batch.push_back(step(std::move(command)));
+    const Changes changes = changes_of(batch);
+    if (!changes.empty()) {
+        try {
+            parts_.database.commit(changes);
+        } catch (const Error& error) {  // Every caller must hear of it, and the state be mended.
+            take_back(std::move(batch), error);
+            return;
+        }
+        publish(changes);
+    }
+    for (const Stepped& stepped : batch) {
+        act(stepped.outputs);
+        if (stepped.command.on_reply) stepped.command.on_reply(reply_of(stepped.outputs));
+    }
+}
+
+Core::Stepped Core::step(Command command) {
+    Stepped stepped{.command = std::move(command), .outputs = {}};
+    const auto error = run_guarded([&] {
+        stepped.outputs = control::step(state_, stepped.command.input, parts_.clock.now());
+    });
+    if (error) {
+        log_warning("an input was refused: {}", error->what());
+        stepped.outputs = {failed(*error)};
+    }
+    stepped.changed = any_of_kind<control::JobChanged>(stepped.outputs);
+    return stepped;
+}
+
+Changes Core::changes_of(const std::vector<Stepped>& batch) {
+    Changes changes;
+    std::set<std::string> changed_jobs;
+    for (const Stepped& stepped : batch) {
+        if (stepped.changed) {
+            changes.inputs.push_back(
+                {.at = parts_.clock.now(), .json = control::to_json(stepped.command.input).dump()});
+        }
+        for (const control::Output& output : stepped.outputs) {
+            add_output(changes, changed_jobs, output);
+        }
+    }
+    for (const std::string& name : changed_jobs) add_job(changes, name);
+    return changes;
+}
+
+void Core::add_output(Changes& changes, std::set<std::string>& changed_jobs,
+                      const control::Output& output) {
+    if (const auto* changed = std::get_if<control::JobChanged>(&output)) {
+        changed_jobs.insert(changed->name);
+    } else if (const auto* launched = std::get_if<control::LaunchNode>(&output)) {
+        const KeyOwner owner{.kind = KeyKind::node, .owner = launched->node_id};
+        if (parts_.keys.find_of(owner)) return;
+        changes.keys.push_back(make_key(parts_.random, owner.kind, owner.owner));
+    } else if (const auto* removed = std::get_if<control::RemoveNode>(&output)) {
+        changes.forgotten.push_back({.kind = KeyKind::node, .owner = removed->node_id});
+    }
+}
+
+// A job's credentials are keys from its creation to its end.
+void Core::add_job(Changes& changes, const std::string& name) {
+    const control::Job& job = state_.jobs.at(name);
+    changes.jobs.push_back({.name = name, .number = job.number, .json = job.to_json().dump()});
+    const KeyOwner owner{.kind = KeyKind::job, .owner = name};
+    if (job.is_terminal()) {
+        changes.forgotten.push_back(owner);
+    } else if (!parts_.keys.find_of(owner)) {
+        changes.keys.push_back({.access_key = job.credentials.access_key,
+                                .secret_key = job.credentials.secret_key,
+                                .kind = owner.kind,
+                                .owner = owner.owner,
+                                .session_token = job.credentials.session_token});
+    }
+}
+
+void Core::publish(const Changes& changes) {
+    for (const KeyRecord& key : changes.keys) parts_.keys.put(key);
+    for (const KeyOwner& owner : changes.forgotten) parts_.keys.forget(owner);
+    for (const JobRow& row : changes.jobs) parts_.jobs.publish(state_.jobs.at(row.name));
+}
+
+void Core::take_back(std::vector<Stepped> batch, const Error& error) {
+    log_error("the state cannot be written, nothing was done: {}", error.what());
+    load_jobs();
+    const Error told(ErrorCode::unavailable,
+                     "the service cannot write its state; try again when it can");
+    for (Stepped& stepped : batch) {
+        if (stepped.command.on_reply) {
+            stepped.command.on_reply(failed(told));
+        } else {
+            again_.push_back(std::move(stepped.command));
+        }
+    }
+}
+
+void Core::act(const std::vector<control::Output>& outputs) {
+    for (const control::Output& output : outputs) {
+        if (const auto* launched = std::get_if<control::LaunchNode>(&output)) {
+            launch(launched->node_id);
+        } else if (const auto* order = std::get_if<control::OrderChanged>(&output)) {
+            answer_poll(order->node_id);
+        } else if (const auto* removed = std::get_if<control::RemoveNode>(&output)) {
+            heard_.erase(removed->node_id);
+            answer_poll(removed->node_id);
+            nodes_->remove(removed->node_id);
+        } else if (const auto* wake = std::get_if<control::WakeAt>(&output)) {
+            wakes_.insert(wake->when);
+        }
+    }
+}
+
+// ---- nodes --------------------------------------------------------------------------------------
+
+void Core::launch(const std::string& node_id) {
+    const auto key = parts_.keys.find_of({.kind = KeyKind::node, .owner = node_id});
+    if (!key) {
+        log_error("node {} has no key and is not started", node_id);
+        again_.push_back(
+            {.input = control::NodeLost{.node_id = node_id, .why = "the service has lost its key"},
+             .on_reply = {}});
+        return;
+    }
+    spec::NodeConfig config = options_.node_config;
+    config.node_id = node_id;
+    config.access_key = key->access_key;
+    config.secret_key = key->secret_key;
+    hear(node_id);
+    nodes_->launch(config);
+}
+
+void Core::hear(const std::string& node_id) {
+    heard_[node_id] = parts_.clock.steady_now();
+}
+
+void Core::take_poll(Poll poll) {
+    const std::string node_id = poll.node_id;
+    if (heard_.contains(node_id)) hear(node_id);
+    answer_poll(node_id);  // An older poll of the same node has been given up.
+    const spec::NodeOrder order = order_of(poll);
+    if (order.version > poll.seen_version) {
+        poll.on_order(order);
+        return;
+    }
+    const auto deadline = parts_.clock.steady_now() + options_.poll_wait;
+    polls_.insert_or_assign(node_id, WaitingPoll{.poll = std::move(poll), .deadline = deadline});
+}
+
+void Core::answer_poll(const std::string& node_id) {
+    const auto found = polls_.find(node_id);
+    if (found == polls_.end()) return;
+    const Poll poll = std::move(found->second.poll);
+    polls_.erase(found);
+    poll.on_order(order_of(poll));
+}
+
+void Core::answer_late_polls() {
+    const auto now = parts_.clock.steady_now();
+    std::vector<std::string> late;
+    for (const auto& [node_id, waiting] : polls_) {
+        if (now >= waiting.deadline) late.push_back(node_id);
+    }
+    for (const std::string& node_id : late) {
+        // It was waiting until now, so it was alive until now.
+        if (heard_.contains(node_id)) hear(node_id);
+        answer_poll(node_id);
+    }
+}
+
+spec::NodeOrder Core::order_of(const Poll& poll) const {
+    if (auto order = control::order_for(state_, poll.node_id)) return *order;
+    spec::NodeOrder end;
+    end.version = poll.seen_version + 1;
+    end.stop = spec::StopOrder::kill;
+    end.release = true;
+    return end;
+}
+
+// Nodes that no job knows: left by a removal that failed, or by a database that was set back.
+void Core::remove_orphans() {
+    for (const std::string& node_id : nodes_->nodes()) {
+        if (control::find_job_of_node(state_, node_id) != nullptr) continue;
+        log_warning("removing node {}, which no job knows", node_id);
+        nodes_->remove(node_id);
+    }
+}
+
+}  // namespace gruca::service

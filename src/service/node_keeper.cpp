@@ -1,0 +1,75 @@
+#include "service/node_keeper.h"
+
+#include "base/boundary.h"
+#include "base/log.h"
+
+namespace gruca::service {
+
+NodeKeeper::NodeKeeper(const ClusterMaker& make_cluster, const JobBoard& jobs, LogStore& logs,
+                       const Clock& clock, NodeEvents events)
+    : jobs_(jobs), logs_(logs), clock_(clock), events_(std::move(events)) {
+    for (std::size_t i = 0; i < kNodeLanes; ++i) {
+        lanes_.push_back(std::make_unique<Queue<Task>>(kLaneTasksMax));
+    }
+    cluster_ = make_cluster([this](cluster::NodeGone gone) { give_up(gone); });
+    for (auto& lane : lanes_) {
+        threads_.emplace_back([&queue = *lane](std::stop_token stop) {
+            while (const std::optional<Task> task = queue.pop()) {
+                if (stop.stop_requested()) return;
+                if (const auto error = run_guarded(*task)) {
+                    log_error("a task on a node failed: {}", error->what());
+                }
+            }
+        });
+    }
+}
+
+NodeKeeper::~NodeKeeper() {
+    for (std::jthread& thread : threads_) thread.request_stop();
+    for (auto& lane : lanes_) lane->close();
+}
+
+void NodeKeeper::enqueue(const std::string& node_id, Task task) {
+    lanes_[std::hash<std::string>()(node_id) % lanes_.size()]->push(std::move(task));
+}
+
+void NodeKeeper::launch(const spec::NodeConfig& config) {
+    enqueue(config.node_id, [this, config] {
+        const auto error = run_guarded([&] { cluster_->launch(config); });
+        if (!error) return;
+        log_error("node {} cannot be started: {}", config.node_id, error->what());
+        events_.lost(
+            {.node_id = config.node_id, .why = "its agent cannot be started: " + error->message()});
+    });
+}
+
+void NodeKeeper::remove(const std::string& node_id) {
+    enqueue(node_id, [this, node_id] {
+        if (const auto error = run_guarded([&] { cluster_->remove(node_id); })) {
+            log_error("node {} cannot be removed now: {}", node_id, error->what());
+            return;
+        }
+        events_.removed(node_id);
+    });
+}
+
+void NodeKeeper::give_up(const cluster::NodeGone& gone) {
+    enqueue(gone.node_id, [this, gone] {
+        if (const auto error = run_guarded([&] { save_log(gone.node_id); })) {
+            log_error("the end of the log of node {} is lost: {}", gone.node_id, error->what());
+        }
+        events_.lost(gone);
+    });
+}
+
+void NodeKeeper::save_log(const std::string& node_id) {
+    const std::optional<NodeOnBoard> node = jobs_.find_node(node_id);
+    if (!node) return;
+    const LogName log{.job = node->job->spec.name, .host = node->node().host};
+    if (const auto left = cluster_->left_log(node_id)) {
+        logs_.append_rest_of(*left, log, clock_.now());
+    }
+    logs_.sync(log);
+}
+
+}  // namespace gruca::service

@@ -1,0 +1,173 @@
+#include "service/telemetry/log_store.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <functional>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/text.h"
+
+namespace gruca::service {
+namespace {
+
+constexpr std::size_t kCopyPieceBytes = 1u << 20;
+
+std::uint64_t size_of(int fd, const std::filesystem::path& path) {
+    struct stat facts = {};
+    if (::fstat(fd, &facts) != 0) throw_errno("cannot ask for the size of " + path.string());
+    return static_cast<std::uint64_t>(facts.st_size);
+}
+
+void write_at(int fd, std::uint64_t offset, std::span<const std::byte> bytes,
+              const std::filesystem::path& path) {
+    while (!bytes.empty()) {
+        const ssize_t wrote = ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+        if (wrote < 0 && errno == EINTR) continue;
+        if (wrote < 0) throw_errno("cannot write the log " + path.string());
+        bytes = bytes.subspan(static_cast<std::size_t>(wrote));
+        offset += static_cast<std::uint64_t>(wrote);
+    }
+}
+
+// Notes in the index that the bytes from `offset` arrive now, unless it says so already.
+void note_time(const LogFiles& files, std::uint64_t offset, TimePoint now) {
+    const UniqueFd index = open_file(files.index, O_RDWR | O_CREAT, 0600);
+    // A record torn by a crash is overwritten.
+    const std::uint64_t whole =
+        size_of(index.get(), files.index) / kLogIndexRecordBytes * kLogIndexRecordBytes;
+    std::int64_t at_ms = to_ms(now);
+    if (whole > 0) {
+        std::array<std::byte, kLogIndexRecordBytes> last = {};
+        const ssize_t got = ::pread(index.get(), last.data(), last.size(),
+                                    static_cast<off_t>(whole - kLogIndexRecordBytes));
+        if (got < 0) throw_errno("cannot read " + files.index.string());
+        const std::int64_t last_ms = decode_log_index_record(last.data()).at_ms;
+        if (last_ms >= at_ms) return;
+    }
+    write_at(index.get(), whole, encode({.offset = offset, .at_ms = at_ms}), files.index);
+}
+
+UniqueFd open_for_append(const LogFiles& files) {
+    UniqueFd fd(::open(files.bytes.c_str(), O_RDWR | O_CLOEXEC));
+    if (fd.is_open() || errno != ENOENT) {
+        if (!fd.is_open()) throw_errno("cannot open the log " + files.bytes.string());
+        return fd;
+    }
+    std::filesystem::create_directories(files.bytes.parent_path());
+    return open_file(files.bytes, O_RDWR | O_CREAT, 0600);
+}
+
+std::string limit_line(std::uint64_t bytes_max) {
+    return fmt::format("\n[gruca: this log reached its limit of {}; what came after is not kept]\n",
+                       human_bytes(bytes_max));
+}
+
+}  // namespace
+
+std::array<std::byte, kLogIndexRecordBytes> encode(const LogIndexRecord& record) {
+    std::array<std::byte, kLogIndexRecordBytes> bytes = {};
+    for (std::size_t i = 0; i < 8; ++i) {
+        bytes[i] = static_cast<std::byte>(record.offset >> (8 * i) & 0xff);
+        bytes[8 + i] =
+            static_cast<std::byte>(static_cast<std::uint64_t>(record.at_ms) >> (8 * i) & 0xff);
+    }
+    return bytes;
+}
+
+LogIndexRecord decode_log_index_record(const std::byte* bytes) {
+    std::uint64_t offset = 0;
+    std::uint64_t at_ms = 0;
+    for (std::size_t i = 0; i < 8; ++i) {
+        offset |= static_cast<std::uint64_t>(bytes[i]) << (8 * i);
+        at_ms |= static_cast<std::uint64_t>(bytes[8 + i]) << (8 * i);
+    }
+    return {.offset = offset, .at_ms = static_cast<std::int64_t>(at_ms)};
+}
+
+LogStore::LogStore(std::filesystem::path directory, std::uint64_t bytes_max)
+    : directory_(std::move(directory)), bytes_max_(bytes_max) {
+    std::filesystem::create_directories(directory_);
+}
+
+LogFiles LogStore::files(const LogName& log) const {
+    for (const std::string& part : {log.job, log.host}) {
+        CHECK(!part.empty() && part[0] != '.' && part.find('/') == std::string::npos,
+              "not the name of a job or host: '{}'", part);
+    }
+    const std::filesystem::path base = directory_ / log.job / log.host;
+    return {.bytes = base.string() + ".log", .index = base.string() + ".idx"};
+}
+
+std::mutex& LogStore::mutex_of(const LogName& log) {
+    return mutexes_[std::hash<std::string>()(log.job + '/' + log.host) % mutexes_.size()];
+}
+
+std::uint64_t LogStore::append(const LogName& log, std::uint64_t offset, std::string_view bytes,
+                               TimePoint now) {
+    const LogFiles names = files(log);
+    const std::lock_guard lock(mutex_of(log));
+    const UniqueFd fd = open_for_append(names);
+    const std::uint64_t size = size_of(fd.get(), names.bytes);
+    if (size > bytes_max_) return offset + bytes.size();  // Full: taken and dropped.
+    if (offset > size) return size;
+    if (size - offset >= bytes.size()) return size;
+    const std::uint64_t sender_end = offset + bytes.size();
+    bytes.remove_prefix(static_cast<std::size_t>(size - offset));
+
+    note_time(names, size, now);
+    if (size + bytes.size() <= bytes_max_) {
+        write_at(fd.get(), size, bytes_of(bytes), names.bytes);
+    } else {
+        const std::string last =
+            std::string(bytes.substr(0, static_cast<std::size_t>(bytes_max_ - size))) +
+            limit_line(bytes_max_);
+        write_at(fd.get(), size, bytes_of(last), names.bytes);
+    }
+    return sender_end;
+}
+
+void LogStore::append_rest_of(const std::filesystem::path& file, const LogName& log,
+                              TimePoint now) {
+    const UniqueFd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    if (!fd.is_open() && errno == ENOENT) return;
+    if (!fd.is_open()) throw_errno("cannot open the log a node left: " + file.string());
+    std::uint64_t at = size(log);
+    if (at > bytes_max_) return;
+    std::string piece(kCopyPieceBytes, '\0');
+    while (true) {
+        const ssize_t got = ::pread(fd.get(), piece.data(), piece.size(), static_cast<off_t>(at));
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) throw_errno("cannot read the log a node left: " + file.string());
+        if (got == 0) return;
+        at = append(log, at, std::string_view(piece).substr(0, static_cast<std::size_t>(got)), now);
+    }
+}
+
+std::uint64_t LogStore::size(const LogName& log) const {
+    struct stat facts = {};
+    const LogFiles names = files(log);
+    if (::stat(names.bytes.c_str(), &facts) == 0) return static_cast<std::uint64_t>(facts.st_size);
+    if (errno == ENOENT) return 0;
+    throw_errno("cannot ask for the size of " + names.bytes.string());
+}
+
+void LogStore::sync(const LogName& log) const {
+    const LogFiles names = files(log);
+    for (const std::filesystem::path& path : {names.index, names.bytes}) {
+        const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+        if (!fd.is_open() && errno == ENOENT) return;
+        if (!fd.is_open()) throw_errno("cannot open " + path.string());
+        if (::fsync(fd.get()) != 0) throw_errno("cannot sync " + path.string());
+    }
+    sync_directory(names.bytes.parent_path());
+    sync_directory(directory_);
+}
+
+}  // namespace gruca::service
