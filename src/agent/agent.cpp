@@ -146,7 +146,7 @@ void Agent::handle(ProgramEnded& event) {
     keeper_.reset();
     course_.running = false;
     if (!ending.failure.empty()) {
-        return give_up(ending.failure, ending.program_is_missing ? kClientError : kNodeError);
+        return give_up(ending.failure, ending.order_is_wrong ? kClientError : kNodeError);
     }
     log_info("the program ended with {}", ending.status.describe());
     report_.ended = true;

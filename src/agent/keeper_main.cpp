@@ -110,7 +110,7 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
 std::string why_not_started(const std::string& program, int failure) {
     std::string text = "cannot start " + program + ": " + std::strerror(failure);
     if (failure == ENOENT && program.find('/') == std::string::npos) {
-        text += "; no directory in PATH has it";
+        text += "; no directory in PATH has it: install it, or give its full path";
     } else if (failure == ENOENT && ::access(program.c_str(), F_OK) == 0) {
         text += "; the file is there, but the interpreter in its first line is not";
     } else if (failure == EACCES) {
@@ -168,7 +168,7 @@ class KeeperLoop {
         ending_ = {.at = clock_.now(),
                    .failure = failure == kRefused ? "cannot confine the program; see its log"
                                                   : why_not_started(order_.argv[0], failure),
-                   .program_is_missing = failure != kRefused};
+                   .order_is_wrong = failure != kRefused};
         return false;
     }
 
@@ -271,7 +271,8 @@ int run_keeper(const Clock& clock) {
     });
     if (failure) {
         ending = {.at = clock.now(),
-                  .failure = "cannot set up the job's view of this machine: " + failure->message()};
+                  .failure = "cannot set up the job's view of this machine: " + failure->message(),
+                  .order_is_wrong = failure->code() == ErrorCode::invalid_argument};
     }
     const std::optional<Error> unwritten = run_guarded([&] { write_ending(ending); });
     if (unwritten) ::dprintf(STDERR_FILENO, "gruca-keeper: %s\n", unwritten->what());

@@ -50,7 +50,7 @@ Json Ending::to_json() const {
                          {"signal", status.signal},
                          {"ended_at_ms", to_ms(at)},
                          {"failure", failure},
-                         {"program_is_missing", program_is_missing}});
+                         {"order_is_wrong", order_is_wrong}});
 }
 
 Ending Ending::from_json(const Json& json) {
@@ -58,7 +58,7 @@ Ending Ending::from_json(const Json& json) {
                        .signal = static_cast<int>(json.at("signal").as_int())},
             .at = time_from_ms(json.at("ended_at_ms").as_int()),
             .failure = json.get_string("failure"),
-            .program_is_missing = json.get_bool("program_is_missing")};
+            .order_is_wrong = json.get_bool("order_is_wrong")};
 }
 
 }  // namespace gruca::agent

@@ -38,7 +38,7 @@ struct Ending {
     ExitStatus status = {};
     TimePoint at = {};
     std::string failure = {};
-    bool program_is_missing = false;  // The failure is the order's, not the machine's.
+    bool order_is_wrong = false;  // The failure is the order's, not the machine's.
 
     Json to_json() const;
     static Ending from_json(const Json& json);

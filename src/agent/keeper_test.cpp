@@ -129,7 +129,7 @@ TEST_F(KeeperTest, exit_codes_and_signals_are_told_apart) {
 TEST_F(KeeperTest, a_missing_program_is_the_orders_fault_and_named) {
     const Ending ending = run(order({"no-such-program"}));
     EXPECT_THAT(ending.failure, HasSubstr("no-such-program"));
-    EXPECT_TRUE(ending.program_is_missing);
+    EXPECT_TRUE(ending.order_is_wrong);
 }
 
 TEST_F(KeeperTest, output_arrives_whole_and_in_order_however_the_program_ends) {

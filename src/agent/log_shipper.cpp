@@ -4,8 +4,10 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 
 #include "base/boundary.h"
@@ -19,7 +21,11 @@ namespace {
 constexpr int kLookAgainMs = 1000;
 
 std::string read_at(int fd, std::uint64_t offset, std::size_t bytes_max) {
-    std::string piece(bytes_max, '\0');
+    struct stat facts = {};
+    if (::fstat(fd, &facts) != 0) throw_errno("cannot look at the log");
+    const auto size = static_cast<std::uint64_t>(facts.st_size);
+    if (size <= offset) return "";
+    std::string piece(std::min<std::uint64_t>(size - offset, bytes_max), '\0');
     ssize_t got = 0;
     do {
         got = ::pread(fd, piece.data(), piece.size(), static_cast<off_t>(offset));

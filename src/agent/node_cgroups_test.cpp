@@ -77,7 +77,7 @@ TEST_F(NodeCgroupsTest, real_groups_count_a_real_process_and_are_removed) {
         ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
         const UniqueFd in(ends[0]);
         UniqueFd out(ends[1]);
-        Subprocess worker({.argv = {"sh", "-c", "read line; head -c 20000000 /dev/zero | tail"},
+        Subprocess worker({.argv = {"sh", "-c", "read line; head -c 2000000 /dev/zero | tail"},
                            .stdin_fd = in.get()});
         groups.add(worker.pid());
         out.reset();
