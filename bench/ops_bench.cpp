@@ -99,7 +99,7 @@ class Step {
   private:
     // Of logits at once, as the trainer's head walks them.
     std::int64_t rows() const {
-        return std::clamp<std::int64_t>((std::int64_t{1} << 21) / m.v, 1, m.n());
+        return std::min(std::max<std::int64_t>((1 << 21) / m.v, 256), m.n());
     }
 
     void row(std::string name, std::int64_t calls, double flops, std::int64_t floats,

@@ -12,6 +12,7 @@ namespace gruca::model {
 namespace {
 
 constexpr std::int64_t kLogitElements = 1 << 21;  // Eight MiB of floats: stays in the cache.
+constexpr std::int64_t kLogitRowsMin = 256;  // Fewer would not pay for packing the head's weights.
 
 std::string embedding_name(const spec::ModelConfig& config) {
     return config.architecture == spec::Architecture::gpt2 ? "transformer.wte"
@@ -73,7 +74,7 @@ Decoder<Real>::Decoder(const spec::ModelConfig& config, kernels::Ops<Real>& ops,
       normed_nc_(largest.n() * config.width),
       d_nc_(trains_ ? largest.n() * config.width : 0),
       logit_rows_(
-          std::clamp<std::int64_t>(kLogitElements / config.vocabulary_size, 1, largest.n())),
+          std::min(std::max(kLogitElements / config.vocabulary_size, kLogitRowsMin), largest.n())),
       logits_nv_(logit_rows_ * config.vocabulary_size),
       loss_n_(logit_rows_) {
     CHECK(largest.t <= config.context_length, "sequences of {} tokens, context {}", largest.t,
