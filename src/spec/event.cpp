@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <limits>
+
 #include "base/boundary.h"
 
 namespace gruca::spec {
@@ -29,6 +31,15 @@ std::optional<Json> event_of_line(std::string_view line) {
     const auto not_json = run_guarded([&] { found = Json::parse(line); });
     if (not_json || found->find("event") == nullptr || !found->at("event").is_string()) return {};
     return found;
+}
+
+std::optional<double> non_finite(const Json& json) {
+    if (!json.is_string()) return {};
+    const std::string& text = json.as_string();
+    if (text == "NaN") return std::numeric_limits<double>::quiet_NaN();
+    if (text == "Infinity") return std::numeric_limits<double>::infinity();
+    if (text == "-Infinity") return -std::numeric_limits<double>::infinity();
+    return {};
 }
 
 std::string metrics_page() {

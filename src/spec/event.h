@@ -171,6 +171,9 @@ std::string event_line(const Event& event) {
 // The JSON of a line that holds an event, of whatever kind.
 std::optional<Json> event_of_line(std::string_view line);
 
+// "NaN", "Infinity" and "-Infinity", which is how numbers that are not finite are written.
+std::optional<double> non_finite(const Json& json);
+
 // The event, if `json` is one of that kind and well-formed.
 template <class Event>
 std::optional<Event> event_as(const Json& json) {
@@ -181,6 +184,12 @@ std::optional<Event> event_as(const Json& json) {
     auto visit = [&](std::string_view name, auto& field, std::string_view) {
         const Json* value = json.find(name);
         if (value == nullptr) return;
+        if constexpr (std::is_same_v<std::remove_reference_t<decltype(field)>, double>) {
+            if (const auto number = non_finite(*value)) {
+                field = *number;
+                return;
+            }
+        }
         try {
             set_field(name, value->is_string() ? value->as_string() : value->dump(), field);
         } catch (const Error&) {  // Somebody else's line that looks like one of ours.

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <set>
 
 #include "base/boundary.h"
@@ -148,6 +149,14 @@ TEST(Events, a_step_survives_its_line) {
     ASSERT_TRUE(read_back.has_value());
     EXPECT_EQ(write_fields(*read_back), write_fields(step));
     EXPECT_FALSE(event_as<EvalEvent>(*json).has_value());
+}
+
+TEST(Events, numbers_that_are_not_finite_survive_too) {
+    const StepEvent step{.step = 1, .loss = std::nan(""), .gradient_norm = INFINITY};
+    const auto read_back = event_as<StepEvent>(*event_of_line(event_line(step)));
+    ASSERT_TRUE(read_back.has_value());
+    EXPECT_TRUE(std::isnan(read_back->loss));
+    EXPECT_EQ(read_back->gradient_norm, INFINITY);
 }
 
 TEST(Events, lines_of_others_are_no_events) {

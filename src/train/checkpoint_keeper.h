@@ -1,7 +1,8 @@
 // train/checkpoint_keeper.h
 //
 // A trainer's state in a store: weights, both moments, and how far it has come. Nothing else is
-// needed to go on bit for bit: schedule and data order follow from it. docs/formats/checkpoint.md.
+// needed to go on bit for bit: schedule and data order follow from it.
+// docs/formats/trainer-state.md.
 #pragma once
 
 #include "checkpoint/checkpoint.h"
