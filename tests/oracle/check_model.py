@@ -12,6 +12,7 @@ import sys
 
 import torch
 import transformers
+from transformers.utils import logging
 
 # Of the largest score. Both compute in float32.
 TOLERANCE = 2e-5
@@ -24,6 +25,7 @@ def our_logits(program, directory, tokens):
 
 
 def main(directory, program):
+    logging.disable_progress_bar()
     model, report = transformers.AutoModelForCausalLM.from_pretrained(
         directory, dtype=torch.float32, output_loading_info=True)
     for problem in ("missing_keys", "unexpected_keys", "mismatched_keys"):
