@@ -123,7 +123,8 @@ std::string outcome_text(const Json& description) {
     if (!reason.empty()) text += "Reason: " + reason + "\n";
     const Json* artifacts = description.find("ModelArtifacts");
     const std::string model = artifacts ? artifacts->get_string("S3ModelArtifacts") : "";
-    if (model.empty()) return text;
+    // The API names the place for a failed job too, where nothing lies.
+    if (model.empty() || !is_over(description) || exit_code_of_job(description) != 0) return text;
     text += "Model: " + model + "\n";
     const bool is_file = model.ends_with(".tar.gz");
     return text + "  fetch it: gruca store cp " + (is_file ? "" : "-r ") + model + " .\n";

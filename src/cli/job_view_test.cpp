@@ -52,6 +52,8 @@ class FollowedJob : public testing::Test {
         description.set("ResourceConfig", Json::object({{"InstanceCount", instances}}));
         if (status != "InProgress") {
             description.set("BillableTimeInSeconds", 12);
+            description.set("ModelArtifacts",
+                            Json::object({{"S3ModelArtifacts", "s3://out/job/model/"}}));
             if (status == "Failed") description.set("FailureReason", "AlgorithmError: it broke");
         }
         return description;
@@ -124,13 +126,16 @@ TEST_F(FollowedJob, following_shows_statuses_lines_and_the_end_in_order_of_time_
               "algo-1 | three\n"
               "algo-2 | last\n"
               "09:30:09  Completed    message\n"
-              "job is Completed; billable seconds: 12\n");
+              "job is Completed; billable seconds: 12\n"
+              "Model: s3://out/job/model/\n"
+              "  fetch it: gruca store cp -r s3://out/job/model/ .\n");
 }
 
 TEST_F(FollowedJob, a_failed_job_gives_its_reason_and_an_exit_code) {
     status = "Failed";
     EXPECT_EQ(world.run({"job", "logs", "--follow", "job"}), kExitJobFailed);
-    EXPECT_THAT(world.out.str(), HasSubstr("Reason: AlgorithmError: it broke"));
+    EXPECT_THAT(world.out.str(),
+                AllOf(HasSubstr("Reason: AlgorithmError: it broke"), Not(HasSubstr("Model"))));
 }
 
 TEST_F(FollowedJob, events_are_hidden_unless_asked_for) {
