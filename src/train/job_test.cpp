@@ -136,6 +136,9 @@ TEST(Job, leaves_a_model_and_reports_from_start_to_end) {
 TEST(Job, two_instances_train_one_model_that_the_first_leaves) {
     const auto hosts = two_hosts();
     Instance alone, first(hosts, 0), second(hosts, 1);
+    for (Instance* instance : {&alone, &first, &second}) {
+        instance->hyperparameters({{"kernels", "auto"}});
+    }
     ASSERT_EQ(alone.run().exit_code, 0);
     const auto outcomes = run_both(first, second);
     ASSERT_EQ(outcomes[0].exit_code, 0) << outcomes[0].output;
