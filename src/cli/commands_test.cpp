@@ -29,7 +29,8 @@ class Commands : public testing::Test {
 TEST_F(Commands, the_program_explains_itself_at_every_level) {
     const std::string overview = world.printed({});
     EXPECT_EQ(world.printed({"--help"}), overview);
-    for (const auto list : {&service_commands, &job_commands, &store_commands, &model_commands}) {
+    for (const auto list :
+         {&service_commands, &job_commands, &store_commands, &data_commands, &model_commands}) {
         for (const Command& command : list()) {
             EXPECT_THAT(overview, HasSubstr(command.shape.name));
             const std::string help = world.printed(
@@ -265,6 +266,54 @@ TEST_F(Commands, generate_becomes_the_trainer_with_the_same_words) {
     world.run({"model", "generate", "--model", "m", "--prompt", "a b", "-x"});
     EXPECT_THAT(world.became, ElementsAre((world.program_dir.path() / "gruca-train").string(),
                                           "generate", "--model", "m", "--prompt", "a b", "-x"));
+}
+
+class DataCommands : public Commands {
+  protected:
+    void SetUp() override {
+        for (int i = 0; i < 20; ++i) {
+            write_file_atomic(
+                files.path() / (std::to_string(i) + ".txt"),
+                "the cat sat on the mat, and the cat sat on mat " + std::to_string(i));
+        }
+        write_file_atomic(files.path() / "list",
+                          path("1.txt") + "\n\n" + path("2.txt") + "\n" + path("3.txt") + "\n");
+    }
+    std::string path(const std::string& name) const { return (files.path() / name).string(); }
+
+    TempDir files;
+};
+
+TEST_F(DataCommands, text_becomes_a_tokenizer_shards_and_figures) {
+    EXPECT_THAT(world.printed({"data", "tokenizer", "--vocabulary", "270", "--output",
+                               path("tokenizer.json"), "--files-from", path("list")}),
+                AllOf(HasSubstr("read 3 documents of 3 files"), HasSubstr("270 words, 13 merges")));
+    const Json result = Json::parse(world.printed(
+        {"data", "tokenize", "--tokenizer", path("tokenizer.json"), "--output", path("shards"),
+         "--validation-fraction", "0.25", "--input", files.path().string(), "--json"}));
+    EXPECT_EQ(result.at("Read").get_int("Documents"), 20);
+    EXPECT_EQ(result.get_int("TrainDocuments") + result.get_int("ValidationDocuments"), 20);
+    EXPECT_TRUE(std::filesystem::exists(files.path() / "shards/train/tokens.bin"));
+    EXPECT_THAT(
+        world.printed({"data", "statistics", "--train", path("shards/train"), "--validation",
+                       path("shards/validation"), "--tokenizer", path("tokenizer.json")}),
+        AllOf(HasSubstr("word frequencies"), HasSubstr("nats per token")));
+}
+
+TEST_F(DataCommands, what_is_missing_or_wrong_is_named) {
+    EXPECT_THAT(world.printed({"data", "tokenizer", "--vocabulary", "270", "--input", "x"}),
+                HasSubstr("--output"));
+    EXPECT_THAT(world.printed({"data", "tokenizer", "--vocabulary", "270", "--output", "x"}),
+                AllOf(HasSubstr("--input"), HasSubstr("--files-from")));
+    EXPECT_THAT(world.printed({"data", "tokenizer", "--vocabulary", "9", "--output", path("x"),
+                               "--input", path("1.txt")}),
+                StartsWith("exit code 2"));
+    EXPECT_THAT(world.printed({"data", "tokenize", "--tokenizer", path("none"), "--output",
+                               path("y"), "--input", path("1.txt")}),
+                StartsWith("exit code 3"));
+    EXPECT_THAT(world.printed({"data", "tokenize", "--validation-fraction", "2", "--tokenizer",
+                               path("none"), "--output", path("y"), "--input", path("1.txt")}),
+                HasSubstr("--validation-fraction"));
 }
 
 // A program in the place of gruca-service: announces itself and waits for its end.

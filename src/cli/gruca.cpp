@@ -13,7 +13,8 @@ namespace {
 
 std::vector<Command> all_commands() {
     std::vector<Command> all;
-    for (auto* list : {&service_commands, &job_commands, &store_commands, &model_commands}) {
+    for (auto* list :
+         {&service_commands, &job_commands, &store_commands, &data_commands, &model_commands}) {
         std::vector<Command> some = list();
         std::move(some.begin(), some.end(), std::back_inserter(all));
     }
