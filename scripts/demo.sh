@@ -113,7 +113,7 @@ judge() {
     say "7  How good is it?"
     loss=$("$aws" logs filter-log-events --endpoint-url "$endpoint" --log-group-name /aws/sagemaker/TrainingJobs \
         --log-stream-name-prefix "$job/algo-1" --query 'events[].message' --output text | tr '\t' '\n' |
-        sed -n 's/^{"event":"eval".*"loss":\([0-9.]*\).*/\1/p' | tail -n 1)
+        sed -n 's/^{"event":"eval".*"eval_loss":\([0-9.]*\).*/\1/p' | tail -n 1)
     [ -n "$loss" ] || fail "the log holds no evaluation"
     "$bin/gruca" data statistics --train "$work/data/train" --validation "$work/data/validation" --tokenizer "$work/tokenizer.json"
     echo "this model       $loss nats per token (validation)"

@@ -75,7 +75,7 @@ def test_two_instances_train_as_one_does(data, tmp_path):
     losses = {name: [e["loss"] for e in events(data, name, "step")] for name in ("one", "two")}
     assert len(losses["one"]) == 30 and losses["one"][-1] < losses["one"][0] - 0.5
     assert losses["two"] == pytest.approx(losses["one"], rel=2e-4)
-    assert events(data, "two", "eval")[-1]["loss"] == pytest.approx(events(data, "one", "eval")[-1]["loss"], rel=1e-3)
+    assert events(data, "two", "eval")[-1]["eval_loss"] == pytest.approx(events(data, "one", "eval")[-1]["eval_loss"], rel=1e-3)
 
 
 def test_the_model_is_a_hugging_face_directory_that_continues_a_sentence(data, tmp_path):
