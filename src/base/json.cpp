@@ -127,6 +127,8 @@ void write_double(std::string& out, double value) {
         out += "\"NaN\"";
     } else if (std::isinf(value)) {
         out += value > 0 ? "\"Infinity\"" : "\"-Infinity\"";
+    } else if (value == 0 && std::signbit(value)) {
+        out += "-0.0";  // "-0" would read back as an integer, which has no sign.
     } else {
         out += fmt::format("{}", value);  // The shortest text that reads back as the same double.
     }

@@ -15,6 +15,10 @@ TEST(Json, keeps_the_order_of_members_and_the_exact_numbers) {
     EXPECT_EQ(Json::parse(text).at("big").as_int(), 9007199254740993);
 }
 
+TEST(Json, a_negative_zero_keeps_its_sign) {
+    EXPECT_TRUE(std::signbit(Json::parse(Json(-0.0).dump()).as_double()));
+}
+
 TEST(Json, null_members_count_as_absent) {
     const Json value = Json::parse(R"({"a":null})");
     EXPECT_EQ(value.find("a"), nullptr);

@@ -118,7 +118,11 @@ class Service:
             "ResourceConfig": {"InstanceType": "ml.m5.large", "InstanceCount": instances, "VolumeSizeInGB": 1},
             "StoppingCondition": {"MaxRuntimeInSeconds": 600},
         }
-        if script is not None:
+        if script is not None and (len(script) > 256 or "\n" in script):  # More than an argument may hold.
+            path = self.home / f"{name}.sh"
+            path.write_text(script)
+            body["AlgorithmSpecification"]["ContainerEntrypoint"] = ["/bin/sh", str(path)]
+        elif script is not None:
             body["AlgorithmSpecification"]["ContainerEntrypoint"] = ["/bin/sh", "-c"]
             body["AlgorithmSpecification"]["ContainerArguments"] = [script]
         body.update(members)

@@ -173,4 +173,4 @@ def test_four_slots_run_and_the_rest_wait_together(service):
     assert service.wait("second")["TrainingJobStatus"] == "Completed"
     client = service.client("sagemaker")
     with pytest.raises(client.exceptions.ResourceLimitExceeded):
-        service.create("large", "true", instances=5)
+        client.create_training_job(**service.request("large", "true", instances=5))
