@@ -47,7 +47,7 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
     bool binary(nlohmann::json::binary_t&) override { return false; }
     bool start_object(std::size_t) override { return open(Json::object()); }
     bool key(std::string& name) override {
-        keys_.back() = std::move(name);
+        open_.back().key = std::move(name);
         return true;
     }
     bool end_object() override { return close(); }
@@ -60,36 +60,48 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
     }
 
   private:
+    struct Open {
+        Json container;
+        std::string key = {};
+        // Where each member stands, so that a large object is read in linear time.
+        std::unordered_map<std::string, std::size_t> places = {};
+    };
+
     bool add(Json value) {
         if (open_.empty()) {
             root_ = std::move(value);
-        } else if (open_.back().is_array()) {
-            open_.back().push(std::move(value));
+        } else if (open_.back().container.is_array()) {
+            open_.back().container.push(std::move(value));
         } else {
-            open_.back().as_object().emplace_back(keys_.back(), std::move(value));
+            add_member(open_.back(), std::move(value));
         }
         return true;
+    }
+    static void add_member(Open& open, Json value) {
+        Json::Object& members = open.container.as_object();
+        const auto [place, is_new] = open.places.try_emplace(open.key, members.size());
+        if (is_new) {
+            members.emplace_back(std::move(open.key), std::move(value));
+        } else {
+            members[place->second].second = std::move(value);
+        }
     }
     bool open(Json container) {
         if (open_.size() >= Json::kDepthMax) {
             throw Error(ErrorCode::invalid_argument,
                         fmt::format("JSON is nested deeper than {}", Json::kDepthMax));
         }
-        open_.push_back(std::move(container));
-        keys_.emplace_back();
+        open_.push_back({.container = std::move(container)});
         return true;
     }
     bool close() {
-        Json done = std::move(open_.back());
-        if (done.is_object()) keep_last_of_equal_names(done.as_object());
+        Json done = std::move(open_.back().container);
         open_.pop_back();
-        keys_.pop_back();
         return add(std::move(done));
     }
 
     Json root_;
-    std::vector<Json> open_;
-    std::vector<std::string> keys_;
+    std::vector<Open> open_;
 };
 
 void write_string(std::string& out, std::string_view text) {

@@ -26,6 +26,10 @@ TEST(Json, null_members_count_as_absent) {
     EXPECT_THROW(value.at("a"), Error);
 }
 
+TEST(Json, of_two_members_with_one_name_the_last_counts) {
+    EXPECT_EQ(Json::parse(R"({"a":1,"b":2,"a":3})").dump(), R"({"a":3,"b":2})");
+}
+
 TEST(Json, wrong_kinds_are_refused) {
     const Json value = Json::parse(R"({"n":1.5,"s":"1"})");
     EXPECT_THROW(value.at("n").as_int(), Error);
