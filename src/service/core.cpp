@@ -43,19 +43,30 @@ Core::~Core() {
 }
 
 void Core::load_jobs() {
-    state_.jobs.clear();
-    state_.next_number = 1;
+    std::map<std::string, control::Job> jobs;
+    std::int64_t next_number = 1;
     parts_.database.for_each_job([&](const JobRow& row) {
         try {
             control::Job job = control::Job::from_json(Json::parse(row.json));
-            state_.next_number = std::max(state_.next_number, row.number + 1);
+            next_number = std::max(next_number, row.number + 1);
             parts_.jobs.publish(job);
-            state_.jobs.emplace(row.name, std::move(job));
+            jobs.emplace(row.name, std::move(job));
         } catch (Error& error) {
             error.add_context("reading job " + row.name + " from the database");
             throw;
         }
     });
+    state_.jobs = std::move(jobs);
+    state_.next_number = next_number;
+}
+
+// Reads the state again if a commit has failed; false as long as that does not work either.
+bool Core::is_current() {
+    if (!stale_) return true;
+    const auto error = run_guarded([&] { load_jobs(); });
+    if (error) log_error("the state cannot be read again: {}", error->what());
+    stale_ = error.has_value();
+    return !stale_;
 }
 
 void Core::start(CoreOptions options, const ClusterMaker& make_cluster) {
@@ -184,21 +195,37 @@ void Core::give_up_silent_nodes() {
 // ---- decide, make durable, act ------------------------------------------------------------------
 
 void Core::carry_through(std::vector<Command> commands) {
+    if (!is_current()) return refuse(std::move(commands));
     std::vector<Stepped> batch;
     for (Command& command : commands) batch.push_back(step(std::move(command)));
     const Changes changes = changes_of(batch);
     if (!changes.empty()) {
-        try {
-            parts_.database.commit(changes);
-        } catch (const Error& error) {  // Every caller must hear of it, and the state be mended.
-            take_back(std::move(batch), error);
-            return;
+        const auto error = run_guarded([&] { parts_.database.commit(changes); });
+        if (error) {
+            log_error("the state cannot be written, nothing was done: {}", error->what());
+            stale_ = true;
+            std::vector<Command> undone;
+            for (Stepped& stepped : batch) undone.push_back(std::move(stepped.command));
+            return refuse(std::move(undone));
         }
         publish(changes);
     }
     for (const Stepped& stepped : batch) {
         act(stepped.outputs);
         if (stepped.command.on_reply) stepped.command.on_reply(reply_of(stepped.outputs));
+    }
+}
+
+// Tells the callers; what the service itself wanted is tried again.
+void Core::refuse(std::vector<Command> commands) {
+    const Error told(ErrorCode::unavailable,
+                     "the service cannot write its state; try again when it can");
+    for (Command& command : commands) {
+        if (command.on_reply) {
+            command.on_reply(failed(told));
+        } else {
+            again_.push_back(std::move(command));
+        }
     }
 }
 
@@ -263,20 +290,14 @@ void Core::add_job(Changes& changes, const std::string& name) {
 void Core::publish(const Changes& changes) {
     for (const KeyRecord& key : changes.keys) parts_.keys.put(key);
     for (const KeyOwner& owner : changes.forgotten) parts_.keys.forget(owner);
-    for (const JobRow& row : changes.jobs) parts_.jobs.publish(state_.jobs.at(row.name));
-}
-
-void Core::take_back(std::vector<Stepped> batch, const Error& error) {
-    log_error("the state cannot be written, nothing was done: {}", error.what());
-    load_jobs();
-    const Error told(ErrorCode::unavailable,
-                     "the service cannot write its state; try again when it can");
-    for (Stepped& stepped : batch) {
-        if (stepped.command.on_reply) {
-            stepped.command.on_reply(failed(told));
-        } else {
-            again_.push_back(std::move(stepped.command));
+    for (const JobRow& row : changes.jobs) {
+        const control::Job& job = state_.jobs.at(row.name);
+        const JobPtr before = parts_.jobs.find(row.name);
+        if (!before || before->secondary != job.secondary) {
+            log_info("job {}: {}{}{}", row.name, job.secondary,
+                     job.failure_reason.empty() ? "" : ", ", job.failure_reason);
         }
+        parts_.jobs.publish(job);
     }
 }
 
@@ -322,11 +343,10 @@ void Core::hear(const std::string& node_id) {
 void Core::take_poll(Poll poll) {
     const std::string node_id = poll.node_id;
     if (heard_.contains(node_id)) hear(node_id);
-    answer_poll(node_id);  // An older poll of the same node has been given up.
-    const spec::NodeOrder order = order_of(poll);
-    if (order.version > poll.seen_version) {
-        poll.on_order(order);
-        return;
+    polls_.erase(node_id);  // An older poll of the same node has been given up.
+    if (is_current()) {
+        const spec::NodeOrder order = order_of(poll);
+        if (order.version > poll.seen_version) return poll.on_order(order);
     }
     const auto deadline = parts_.clock.steady_now() + options_.poll_wait;
     polls_.insert_or_assign(node_id, WaitingPoll{.poll = std::move(poll), .deadline = deadline});
@@ -341,6 +361,7 @@ void Core::answer_poll(const std::string& node_id) {
 }
 
 void Core::answer_late_polls() {
+    if (polls_.empty() || !is_current()) return;
     const auto now = parts_.clock.steady_now();
     std::vector<std::string> late;
     for (const auto& [node_id, waiting] : polls_) {

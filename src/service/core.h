@@ -106,6 +106,7 @@ class Core {
     };
 
     void load_jobs();
+    bool is_current();
     void tell(control::Input input);
     void run();
     std::chrono::milliseconds patience() const;
@@ -121,7 +122,7 @@ class Core {
                     const control::Output& output);
     void add_job(Changes& changes, const std::string& name);
     void publish(const Changes& changes);
-    void take_back(std::vector<Stepped> batch, const Error& error);
+    void refuse(std::vector<Command> commands);
 
     void act(const std::vector<control::Output>& outputs);
     void launch(const std::string& node_id);
@@ -138,6 +139,7 @@ class Core {
 
     // Owned by the loop's thread.
     control::State state_;
+    bool stale_ = false;  // The state is ahead of the database and must be read again.
     std::set<TimePoint> wakes_;
     std::map<std::string, std::chrono::steady_clock::time_point> heard_;  // Of living nodes.
     std::map<std::string, WaitingPoll> polls_;                            // By node.

@@ -87,6 +87,19 @@ TEST_F(CoreTest, the_loss_of_a_node_is_not_forgotten_when_it_could_not_be_writte
     EXPECT_THAT(jobs.find("job")->failure_reason, ::testing::HasSubstr("killed"));
 }
 
+TEST_F(CoreTest, a_poll_hears_nothing_that_is_not_durable) {
+    ASSERT_FALSE(ask(create("job")).error);
+    const spec::NodeConfig node = nodes.launched("job-algo-1");
+    lock_database();
+    EXPECT_EQ(ask(control::StopJob{.request = "", .name = "job"}).error, ErrorCode::unavailable);
+    std::promise<spec::NodeOrder> promise;
+    core.poll({.node_id = node.node_id, .seen_version = 0, .on_order = [&](const auto& order) {
+                   promise.set_value(order);
+               }});
+    EXPECT_EQ(promise.get_future().get().stop, spec::StopOrder::none);
+    unlock_database();
+}
+
 TEST_F(CoreTest, jobs_and_their_inputs_are_written_together) {
     ASSERT_FALSE(ask(create("job")).error);
     const auto inputs = database.last_inputs(10);

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kStreamNamesMax = 100;
 // Logs read side by side for one answer; each holds a window of its file in memory.
-constexpr std::size_t kStreamsSearchedMax = 1000;
+constexpr std::size_t kStreamsSearchedMax = 200;
 // Bytes looked at for one answer: a page may come back with few events, or none, and a token.
 constexpr std::size_t kSearchedBytesMax = 64u << 20;
 
