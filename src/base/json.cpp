@@ -12,22 +12,6 @@
 namespace gruca {
 namespace {
 
-// Of members with one name the first keeps its place and gets the value of the last.
-void keep_last_of_equal_names(Json::Object& members) {
-    std::unordered_map<std::string_view, std::size_t> places;
-    Json::Object kept;
-    for (std::size_t i = 0; i < members.size(); ++i) places.emplace(members[i].first, i);
-    if (places.size() == members.size()) return;
-    for (std::size_t i = 0; i < members.size(); ++i) {
-        const std::size_t first = places.at(members[i].first);
-        if (first != i) members[first].second = std::move(members[i].second);
-    }
-    for (std::size_t i = 0; i < members.size(); ++i) {
-        if (places.at(members[i].first) == i) kept.push_back(members[i]);
-    }
-    members = std::move(kept);
-}
-
 // Builds a Json from nlohmann's events, so that its own value type never exists.
 class Builder final : public nlohmann::json_sax<nlohmann::json> {
   public:
