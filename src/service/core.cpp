@@ -343,8 +343,8 @@ void Core::hear(const std::string& node_id) {
 void Core::take_poll(Poll poll) {
     const std::string node_id = poll.node_id;
     if (heard_.contains(node_id)) hear(node_id);
-    polls_.erase(node_id);  // An older poll of the same node has been given up.
     if (is_current()) {
+        answer_poll(node_id);  // An older poll of the same node has been given up.
         const spec::NodeOrder order = order_of(poll);
         if (order.version > poll.seen_version) return poll.on_order(order);
     }
