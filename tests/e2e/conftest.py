@@ -124,11 +124,7 @@ class Service:
             body["AlgorithmSpecification"]["ContainerEntrypoint"] = ["/bin/sh", str(path)]
         elif script is not None:
             body["AlgorithmSpecification"]["ContainerEntrypoint"] = ["/bin/sh", "-c"]
-            # An argument has at most 256 characters, a variable 512.
-            pieces = [script[i:i + 500] for i in range(0, len(script), 500)] if len(script) > 256 else []
-            body["Environment"] = {f"SCRIPT_{i}": piece for i, piece in enumerate(pieces)}
-            whole = "".join(f"$SCRIPT_{i}" for i in range(len(pieces)))
-            body["AlgorithmSpecification"]["ContainerArguments"] = [f'eval "{whole}"' if pieces else script]
+            body["AlgorithmSpecification"]["ContainerArguments"] = [script]
         body.update(members)
         return body
 

@@ -34,7 +34,7 @@ def test_a_killed_service_comes_back_to_a_job_that_went_on(service):
 
 
 def test_a_job_that_ends_while_the_service_is_away_is_completed_when_it_returns(service):
-    service.create("away", "echo started; sleep 0.5; echo ended; echo m > /opt/ml/model/m")
+    service.create("away", "echo started; sleep 3; echo ended; echo m > /opt/ml/model/m")
     service.wait_for_log("away", "started")
     service.kill()
     log = next((service.data / "nodes").glob("*/log"), None) or next((service.data / "nodes").glob("*/*/log"))
