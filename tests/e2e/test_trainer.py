@@ -26,9 +26,9 @@ def data(tmp_path_factory):
         corpus.mkdir()
         for i in range(20):
             (corpus / f"doc-{i}.txt").write_text(text(60, i))
-        service.gruca("data", "tokenizer", "--vocabulary", "400", "--output", service.home / "tokenizer.json", corpus)
+        service.gruca("data", "tokenizer", "--vocabulary", "400", "--output", service.home / "tokenizer.json", "--input", corpus)
         service.gruca("data", "tokenize", "--tokenizer", service.home / "tokenizer.json", "--output", service.home / "shards",
-                      "--validation-fraction", "0.1", corpus)
+                      "--validation-fraction", "0.1", "--input", corpus)
         service.gruca("store", "cp", "-r", service.home / "shards/train", "s3://lab/train")
         service.gruca("store", "cp", "-r", service.home / "shards/validation", "s3://lab/validation")
         service.gruca("store", "cp", service.home / "tokenizer.json", "s3://lab/tokenizer/tokenizer.json")
@@ -62,7 +62,7 @@ def events(service, name, kind, host="algo-1"):
 def model(service, name, tmp_path):
     target = tmp_path / name
     with tarfile.open(fileobj=io.BytesIO(service.fetch(f"s3://out/jobs/{name}/output/model.tar.gz"))) as tar:
-        tar.extractall(target, filter="data")
+        tar.extractall(target)
     return target
 
 
@@ -143,7 +143,7 @@ def test_a_token_beyond_the_vocabulary_is_found(data, tmp_path):
     small = tmp_path / "small"
     (small / "docs").mkdir(parents=True)
     (small / "docs/a.txt").write_text(text(30, 1))
-    data.gruca("data", "tokenizer", "--vocabulary", "300", "--output", small / "tokenizer.json", small / "docs")
+    data.gruca("data", "tokenizer", "--vocabulary", "300", "--output", small / "tokenizer.json", "--input", small / "docs")
     data.gruca("store", "cp", small / "tokenizer.json", "s3://lab/small/tokenizer.json")
     request_channels = ("train", "small")
     train(data, "beyond", channels=request_channels)
