@@ -43,8 +43,8 @@ settings() {
         vocabulary=1024 files=120 steps=40 width=64 layers=2 heads=2 context=64 batch=16 micro=8
         warmup=5 loss_max=99
     else
-        vocabulary=8192 files=100000 steps=400 width=192 layers=4 heads=6 context=128 batch=32 micro=16
-        warmup=40 loss_max=6.3
+        vocabulary=8192 files=100000 steps=600 width=128 layers=4 heads=4 context=128 batch=16 micro=8
+        warmup=30 loss_max=6.3
     fi
 }
 
@@ -87,8 +87,9 @@ create_job() {
   "StoppingCondition": {"MaxRuntimeInSeconds": 1800},
   "HyperParameters": {
     "architecture": "llama", "layers": "$layers", "width": "$width", "heads": "$heads", "context_length": "$context",
-    "max_steps": "$steps", "global_batch_size": "$batch", "micro_batch_size": "$micro", "learning_rate": "0.003",
-    "warmup_steps": "$warmup", "eval_interval": "$((steps / 4))", "checkpoint_interval": "$((steps / 2))", "seed": "1"
+    "max_steps": "$steps", "global_batch_size": "$batch", "micro_batch_size": "$micro", "learning_rate": "0.004",
+    "min_learning_rate": "0.0004",
+    "warmup_steps": "$warmup", "eval_batches": "16", "eval_interval": "$((steps / 5))", "checkpoint_interval": "$((steps / 2))", "seed": "1"
   }
 }
 JSON
