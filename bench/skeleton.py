@@ -5,6 +5,7 @@ in reach has none. The service is driven by boto3, which costs about 0.7 ms a ca
 
 import argparse
 import json
+import os
 import pathlib
 import platform
 import re
@@ -57,7 +58,7 @@ def service_figures():
 
 def demo_figures():
     work = ROOT / "build/demo-bench"
-    subprocess.run([ROOT / "scripts/demo.sh"], env={**__import__("os").environ, "GRUCA_DEMO_DIR": str(work)}, check=True,
+    subprocess.run([ROOT / "scripts/demo.sh"], env={**os.environ, "GRUCA_DEMO_DIR": str(work)}, check=True,
                    stdout=subprocess.DEVNULL)
     log = next((work / "home/logs/demo").glob("algo-1*.log")).read_text()
     steps = [json.loads(line) for line in log.splitlines() if line.startswith('{"event":"step"')]
@@ -66,7 +67,7 @@ def demo_figures():
     if not peer.exists():
         yield "demo_tokens_per_s", ours, "tokens/s", None, None
         return
-    done = subprocess.run([peer, ROOT / "bench/torch_peer.py", work / "job.json"], check=True, capture_output=True, text=True)
+    done = subprocess.run([peer, ROOT / "bench/torch_peer.py", work], check=True, capture_output=True, text=True)
     yield "demo_tokens_per_s", ours, "tokens/s", "PyTorch " + done.stdout.split()[0], float(done.stdout.split()[1])
 
 
