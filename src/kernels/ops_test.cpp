@@ -264,6 +264,41 @@ TEST_F(Cpu, what_is_not_a_number_does_not_become_a_probability) {
     for (std::size_t i = 4; i < out.size(); ++i) EXPECT_TRUE(std::isnan(out[i])) << i;
 }
 
+// The gates of both activations are sigmoids, and exp(-x) of a large -x leaves what a float can
+// hold.
+TEST_F(Cpu, activations_of_large_inputs_are_those_of_the_reference) {
+    Values<float> x;
+    for (float size = 0.5f; size < 1e15f; size *= 1.01f) {
+        x.push_back(size);
+        x.push_back(-size);
+    }
+    const auto count = static_cast<std::int64_t>(x.size());
+    const Values<float> ones(x.size(), 1);
+    const auto cpu = make_cpu_ops(), reference = make_reference_ops<float>();
+    const auto results = [&](Ops<float>& ops) {
+        std::vector<Values<float>> y(5, Values<float>(x.size()));
+        ops.gelu(GeluForward<float>{.y = y[0].data(), .x = x.data(), .count = count});
+        ops.gelu(GeluBackward<float>{
+            .dx = y[1].data(), .dy = ones.data(), .x = x.data(), .count = count});
+        ops.swiglu(SwigluForward<float>{
+            .y = y[2].data(), .gate = x.data(), .up = ones.data(), .count = count});
+        ops.swiglu(SwigluBackward<float>{.dgate = y[3].data(),
+                                         .dup = y[4].data(),
+                                         .dy = ones.data(),
+                                         .gate = x.data(),
+                                         .up = ones.data(),
+                                         .count = count});
+        return y;
+    };
+    const auto actual = results(*cpu), expected = results(*reference);
+    for (std::size_t which = 0; which < actual.size(); ++which) {
+        for (std::size_t i = 0; i < x.size(); ++i) {
+            ASSERT_NEAR(actual[which][i], expected[which][i], 2e-6f * std::max(1.0f, x[i]))
+                << which << " of " << x[i];
+        }
+    }
+}
+
 TEST_F(Cpu, a_token_outside_the_vocabulary_is_a_bug_of_the_caller) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");  // OpenMP's threads are about.
     const Values<float> weight(6);

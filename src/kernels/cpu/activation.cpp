@@ -45,8 +45,8 @@ void gelu_backward(const GeluBackward<float>& a, std::int64_t begin, std::int64_
         const auto gate = gelu_gate(d, x);
         const auto slope = hn::MulAdd(hn::Mul(x, x), hn::Set(d, 3.0f * kGeluCubic * kGeluLinear),
                                       hn::Set(d, kGeluLinear));
-        // gate + x gate (1 - gate) slope
-        const auto bend = hn::Mul(hn::Mul(x, slope), hn::NegMulAdd(gate, gate, gate));
+        // gate + x gate (1 - gate) slope, in an order in which no large number meets another.
+        const auto bend = hn::Mul(hn::Mul(x, hn::NegMulAdd(gate, gate, gate)), slope);
         const auto dy = hn::LoadU(d, a.dy + begin + i);
         hn::StoreU(hn::Mul(dy, hn::Add(gate, bend)), d, a.dx + begin + i);
     });
