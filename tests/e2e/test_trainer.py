@@ -149,3 +149,29 @@ def test_a_token_beyond_the_vocabulary_is_found(data, tmp_path):
     train(data, "beyond", channels=request_channels)
     reason = failure(data, "beyond")
     assert "vocabulary" in reason or "tokenizer" in reason
+
+
+def test_a_full_disk_costs_the_checkpoint_being_written_and_no_other(data, tmp_path):
+    import subprocess
+    store = tmp_path / "home/data/store"
+    store.mkdir(parents=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m", "gruca-test", store], check=True)
+    try:
+        with running_service(tmp_path / "home") as service:
+            for channel in ("train", "validation", "tokenizer"):
+                source = data.home / ("shards/" + channel if channel != "tokenizer" else "tokenizer.json")
+                target = f"s3://lab/{channel}" + ("/tokenizer.json" if channel == "tokenizer" else "")
+                service.gruca("store", "cp", *(["-r"] if source.is_dir() else []), source, target)
+            # About 10 MiB a checkpoint: the first fits, the second does not.
+            settings = dict(width=128, layers=4, checkpoint_interval=5, eval_interval=0)
+            train(service, "fills", steps=20, instances=2, checkpoint="s3://ckpt/disk", **settings)
+            reason = failure(service, "fills")
+            assert "space" in reason.lower(), reason
+            assert "00000005/manifest.json" in service.keys_under("s3://ckpt/disk/")
+            assert service.survivors() == []
+            subprocess.run(["mount", "-o", "remount,size=200m", store], check=True)
+            train(service, "goes-on", steps=20, instances=2, checkpoint="s3://ckpt/disk", **settings)
+            assert service.wait("goes-on")["TrainingJobStatus"] == "Completed", service.lines("goes-on")[-20:]
+            assert events(service, "goes-on", "step")[0]["step"] == 6
+    finally:
+        subprocess.run(["umount", "-l", store], check=True)
