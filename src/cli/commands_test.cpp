@@ -49,7 +49,7 @@ TEST(CommandLine, the_reference_page_is_what_the_commands_say) {
     const std::string path = GRUCA_SOURCE_DIR "/docs/reference/command-line.md";
     if (std::getenv("GRUCA_WRITE_DOCS")) write_file_atomic(path, command_line_page());
     EXPECT_EQ(read_file(path), command_line_page())
-        << "run this test with GRUCA_WRITE_DOCS=1 to write the page";
+        << "write it anew: ./dev docs";
 }
 
 TEST_F(Commands, a_mistyped_command_is_refused_with_the_one_meant) {

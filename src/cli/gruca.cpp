@@ -92,8 +92,7 @@ void print_json(Context& context, const Json& answer) {
 
 std::string command_line_page() {
     std::string page =
-        "# The command line\n\nGenerated from `src/cli` by its test with `GRUCA_WRITE_DOCS=1`; a "
-        "test compares them.\n";
+        "# The command line\n\nGenerated from `src/cli` by `./dev docs`; a test compares them.\n";
     for (const Command& command : all_commands()) {
         page += "\n## " + command.shape.name + "\n\n```\n" + help_text(command.shape) + "```\n";
     }

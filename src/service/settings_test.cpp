@@ -61,7 +61,7 @@ TEST(ServiceSettingsTest, help_names_every_flag) {
 TEST(ServiceSettingsTest, the_reference_page_is_the_generated_one) {
     const std::filesystem::path page =
         std::filesystem::path(GRUCA_SOURCE_DIR) / "docs" / "reference" / "configuration.md";
-    if (std::getenv("GRUCA_WRITE_REFERENCE") != nullptr) {
+    if (std::getenv("GRUCA_WRITE_DOCS") != nullptr) {
         write_file_atomic(page, configuration_page());
     }
     EXPECT_EQ(read_file(page), configuration_page());

@@ -448,7 +448,7 @@ TEST(Members, the_reference_page_is_the_table) {
     const std::string path = GRUCA_SOURCE_DIR "/docs/reference/create-training-job.md";
     const std::string page = create_training_job_page();
     if (std::getenv("GRUCA_WRITE_DOCS")) write_file_atomic(path, page);
-    EXPECT_EQ(read_file(path), page) << "run this test with GRUCA_WRITE_DOCS=1 to write the page";
+    EXPECT_EQ(read_file(path), page) << "write it anew: ./dev docs";
 }
 
 TEST(Members, the_instance_types_are_those_of_the_api) {

@@ -45,7 +45,7 @@ std::optional<double> non_finite(const Json& json) {
 std::string metrics_page() {
     std::string page =
         "# Events and metrics of gruca/llm-trainer\n\n"
-        "Generated from `src/spec/event.h` by `gruca-train reference metrics`; a test compares "
+        "Generated from `src/spec/event.h` by `./dev docs`; a test compares "
         "them.\n\n"
         "The trainer writes one line of JSON an event to its standard output, beside lines meant "
         "for people. The member `event` names the kind. Only the first instance writes `step`, "

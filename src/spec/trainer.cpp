@@ -151,7 +151,7 @@ ModelConfig model_config(const TrainerSpec& spec, std::int64_t vocabulary_size) 
 std::string hyperparameter_page() {
     std::string page =
         "# Hyperparameters of gruca/llm-trainer\n\n"
-        "Generated from `src/spec/trainer.h` by `gruca-train reference hyperparameters`; a test "
+        "Generated from `src/spec/trainer.h` by `./dev docs`; a test "
         "compares them.\n\n"
         "Values are strings, as the API carries them; a value in JSON quotes, as the SageMaker SDK "
         "writes it, means the same. An unknown name is refused with the nearest known one; names "
