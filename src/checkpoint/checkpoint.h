@@ -92,8 +92,10 @@ std::optional<Loaded> load_newest(const store::ObjectStore& store, std::string_v
 // Steps that have a manifest, newest first.
 std::vector<std::int64_t> steps(const store::ObjectStore& store, std::string_view prefix);
 
-// Removes all but the `keep` newest checkpoints, and what unfinished saves before the newest one
-// have left. `keep` is at least 1. Manifests go first, so that no half of a checkpoint looks whole.
-void prune(store::ObjectStore& store, std::string_view prefix, int keep);
+// Of the checkpoints up to that of step `newest`, removes all but the `keep` newest, and what
+// unfinished saves before it have left. What is newer stays: it is under way, or damaged and was
+// passed over when this run began. `keep` is at least 1. Manifests go first, so that no half of a
+// checkpoint looks whole.
+void prune(store::ObjectStore& store, std::string_view prefix, std::int64_t newest, int keep);
 
 }  // namespace gruca::checkpoint

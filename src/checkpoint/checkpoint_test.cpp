@@ -297,7 +297,7 @@ TEST(Checkpoint, prune_keeps_the_newest_and_what_may_be_under_way) {
     store.put(part_key("run/", 25, 0, 2), "left by a save that failed");
     store.put(part_key("run/", 50, 0, 2), "being written");
     store.put("run/notes.txt", "not ours");
-    prune(store, "run/", 2);
+    prune(store, "run/", 40, 2);
     EXPECT_THAT(steps(store, "run/"), ElementsAre(40, 30));
     EXPECT_EQ(load_and_compare(store)->step, 40);
     EXPECT_EQ(keys(store).size(), 3u + 3u + 1u + 1u);
@@ -305,10 +305,21 @@ TEST(Checkpoint, prune_keeps_the_newest_and_what_may_be_under_way) {
     EXPECT_TRUE(store.find("run/notes.txt"));
 }
 
+TEST(Checkpoint, prune_does_not_give_up_the_one_just_saved_for_a_newer_one_that_is_damaged) {
+    MemoryStore store;
+    for (const int step : {10, 40}) save_step(store, step);
+    store.remove(part_key("run/", 40, 0, 2));
+    ASSERT_EQ(load_and_compare(store)->step, 10);
+    save_step(store, 20);
+    prune(store, "run/", 20, 1);
+    EXPECT_EQ(load_and_compare(store)->step, 20);
+    EXPECT_THAT(steps(store, "run/"), ElementsAre(40, 20));
+}
+
 TEST(Checkpoint, prune_never_leaves_half_a_checkpoint_whatever_removal_fails) {
     store::for_each_fault_point([](FaultyStore& store, ObjectStore& beneath) {
         for (const int step : {1, 2, 3}) save_step(beneath, step);
-        run_guarded([&] { prune(store, "run/", 1); });
+        run_guarded([&] { prune(store, "run/", 3, 1); });
         for (const std::int64_t step : steps(beneath, "run/")) {
             EXPECT_EQ(keys(beneath, step_prefix("run/", step)).size(), 3u) << step;
         }

@@ -40,12 +40,11 @@ std::vector<std::int64_t> steps(const store::ObjectStore& store, std::string_vie
     return complete;
 }
 
-void prune(store::ObjectStore& store, std::string_view prefix, int keep) {
+void prune(store::ObjectStore& store, std::string_view prefix, std::int64_t newest, int keep) {
     CHECK(keep >= 1, "keep {} checkpoints", keep);
     int kept = 0;
     for (const auto& [step, found] : find_all(store, prefix)) {
-        // What is newer than the newest complete one may be under way.
-        if (!found.is_complete && kept == 0) continue;
+        if (step > newest) continue;
         if (found.is_complete && kept < keep) {
             ++kept;
             continue;

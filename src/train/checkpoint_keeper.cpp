@@ -100,8 +100,9 @@ std::int64_t CheckpointKeeper<Real>::save() {
     }
     checkpoint::save(store_, "", contents, mesh_.world());
     if (mesh_.is_first()) {
-        const auto failed = run_guarded(
-            [&] { checkpoint::prune(store_, "", static_cast<int>(spec_.checkpoints_kept)); });
+        const auto failed = run_guarded([&] {
+            checkpoint::prune(store_, "", contents.step, static_cast<int>(spec_.checkpoints_kept));
+        });
         if (failed) log_warning("cannot remove old checkpoints: {}", failed->message());
     }
     return bytes;
