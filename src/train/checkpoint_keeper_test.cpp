@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <utility>
+
 #include "base/boundary.h"
 #include "store/faulty_store.h"
 #include "store/memory_store.h"
@@ -80,6 +83,36 @@ INSTANTIATE_TEST_SUITE_P(Layouts, ResumeOf,
                              return std::string(std::get<1>(which.param)) + "_on_" +
                                     std::to_string(std::get<0>(which.param));
                          });
+
+TEST(Resume, a_skipped_step_stays_skipped_and_neither_schedule_nor_data_slip) {
+    const CountingSamples samples;
+    store::MemoryStore store;
+    comm::run_ranks(2, [&](comm::Comm& comm) {
+        const auto keep = [&](Rank<float>& rank) {
+            return CheckpointKeeper<float>(
+                {.trainer = rank.trainer, .mesh = rank.mesh, .store = store, .spec = rank.spec});
+        };
+        Rank<float> unbroken(comm, a_tiny_spec()), resumed(comm, a_tiny_spec());
+        unbroken.trainer.step(samples, false);
+        float& victim = unbroken.trainer.weights().values()[5];
+        const float was = std::exchange(victim, std::nanf(""));
+        EXPECT_TRUE(unbroken.trainer.step(samples, false).skipped);
+        victim = was;
+        keep(unbroken).save();
+
+        ASSERT_TRUE(keep(resumed).restore());
+        EXPECT_EQ(resumed.trainer.progress().step, 2);
+        EXPECT_EQ(resumed.trainer.progress().bad_steps, 1);
+        EXPECT_EQ(resumed.trainer.optimizer().updates(), 1);
+        for (int i = 0; i < 2; ++i) {
+            const StepResult wanted = unbroken.trainer.step(samples, false);
+            const StepResult result = resumed.trainer.step(samples, false);
+            EXPECT_EQ(result.loss, wanted.loss);
+            EXPECT_EQ(result.learning_rate, wanted.learning_rate);
+        }
+        EXPECT_EQ(resumed.weights(), unbroken.weights());
+    });
+}
 
 TEST(Resume, on_another_number_of_ranks_continues_with_the_same_samples) {
     const spec::TrainerSpec spec = a_tiny_spec();
