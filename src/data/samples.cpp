@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/check.h"
+#include "base/crc32c.h"
 #include "base/error.h"
 #include "data/permutation.h"
 
@@ -54,6 +55,15 @@ SampleSource::SampleSource(const SampleOptions& options)
                                 tokens_, shards_.front()->prefix().string(), sequence_length_,
                                 sequence_length_ + 1));
     }
+}
+
+std::uint32_t SampleSource::checksum() const {
+    std::uint32_t all = 0;
+    for (const auto& shard : shards_) {
+        const std::uint32_t one = shard->checksum();
+        all = crc32c(std::as_bytes(std::span(&one, 1)), all);
+    }
+    return all;
 }
 
 std::shared_ptr<const SampleSource::Epoch> SampleSource::epoch(std::int64_t number) const {

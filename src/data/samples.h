@@ -42,6 +42,9 @@ class SampleSource {
     std::int64_t samples_per_epoch() const { return (tokens_ - 1) / sequence_length_; }
     std::int64_t documents() const { return static_cast<std::int64_t>(starts_.size()) - 1; }
 
+    // Of the names and indexes of the shards: differs for those who read different files.
+    std::uint32_t checksum() const;
+
     // The sequence_length + 1 tokens of sample `index` >= 0. An id out of the vocabulary throws
     // invalid_argument and names its place.
     std::vector<std::int32_t> sample(std::int64_t index) const;

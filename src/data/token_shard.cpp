@@ -9,7 +9,9 @@
 #include <string>
 
 #include "base/check.h"
+#include "base/crc32c.h"
 #include "base/error.h"
+#include "base/text.h"
 
 namespace gruca::data {
 namespace {
@@ -126,6 +128,11 @@ std::int64_t TokenShard::document_end(std::int64_t document) const {
     const std::size_t start = kLengthsAt + 12 * static_cast<std::size_t>(sequences_);
     return number_at<std::int64_t>(index_.bytes(),
                                    start + 8 * static_cast<std::size_t>(document + 1));
+}
+
+std::uint32_t TokenShard::checksum() const {
+    const std::string name = prefix_.filename().string();
+    return crc32c(index_.bytes(), crc32c(bytes_of(name)));
 }
 
 std::span<const std::byte> TokenShard::raw(std::int64_t sequence) const {

@@ -84,6 +84,9 @@ class TokenShard {
     void read(std::int64_t sequence, std::int64_t offset, std::int64_t vocabulary,
               std::span<std::int32_t> into) const;
 
+    // Of the file's name and its index: tells shards apart without reading the tokens.
+    std::uint32_t checksum() const;
+
     // The bytes of one sequence as they are stored.
     std::span<const std::byte> raw(std::int64_t sequence) const;
 

@@ -69,6 +69,10 @@ void require_agreement(comm::Comm& comm, const JobInput& input, const ShardSampl
     mine.set("the tokenizer's vocabulary", input.model.vocabulary_size);
     mine.set("the tokens in channel train", training.tokens());
     mine.set("the tokens in channel validation", validation ? validation->tokens() : 0);
+    // Shards of one size are not yet the same ones.
+    mine.set("the files in channel train, by their checksum", training.checksum());
+    mine.set("the files in channel validation, by their checksum",
+             validation ? validation->checksum() : 0);
     mine.set("the checkpoint location", input.checkpoint_uri);
     const std::vector<std::string> all = comm::all_gather_text(comm, mine.dump());
     for (std::size_t rank = 1; rank < all.size(); ++rank) {

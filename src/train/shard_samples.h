@@ -17,6 +17,7 @@ class ShardSamples final : public SampleSource {
         samples_.read_sample(index, tokens);
     }
     std::int64_t tokens() const { return samples_.tokens_per_epoch(); }
+    std::uint32_t checksum() const { return samples_.checksum(); }
 
   private:
     const data::SampleSource samples_;
