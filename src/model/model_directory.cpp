@@ -188,15 +188,20 @@ ModelConfig read_model_config(const fs::path& directory) {
             ErrorCode::not_found,
             fmt::format("not a model directory, it has no config.json: {}", directory.string()));
     }
-    const Json json = Json::parse(read_file(path));
-    const std::string type = json.get_string("model_type");
-    if (type != "gpt2" && type != "llama") {
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("only gpt2 and llama models can be loaded, not '{}'", type));
+    try {
+        const Json json = Json::parse(read_file(path));
+        const std::string type = json.get_string("model_type");
+        if (type != "gpt2" && type != "llama") {
+            throw Error(ErrorCode::invalid_argument,
+                        fmt::format("only gpt2 and llama models can be loaded, not '{}'", type));
+        }
+        const ModelConfig config = type == "gpt2" ? gpt2_config_of(json) : llama_config_of(json);
+        spec::require_valid(config);
+        return config;
+    } catch (Error& error) {
+        error.add_context("reading " + path.string());
+        throw;
     }
-    const ModelConfig config = type == "gpt2" ? gpt2_config_of(json) : llama_config_of(json);
-    spec::require_valid(config);
-    return config;
 }
 
 template <class Real>

@@ -71,8 +71,12 @@ TEST(ModelFiles, what_these_decoders_do_not_compute_is_refused) {
         const TempDir other;
         write_file_atomic(other.path() / "config.json", json.dump());
         const auto error = run_guarded([&] { read_model_config(other.path()); });
+        if (error) {
+            EXPECT_THAT(error->message(), testing::HasSubstr("config.json"));
+        }
         return error ? std::string(name(error->code())) : "loaded";
     };
+    EXPECT_EQ(with("vocab_size", Json()), "invalid_argument");
     EXPECT_EQ(with("hidden_act", "gelu"), "invalid_argument");
     EXPECT_EQ(with("attention_bias", true), "invalid_argument");
     EXPECT_EQ(with("rope_scaling", Json::object({{"rope_type", "llama3"}})), "invalid_argument");

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "data/tokenizer.h"
 
 namespace gruca::train {
 namespace {
@@ -14,7 +15,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t kTokenizerBytesMax = 256u << 20;
-constexpr const char* kEndOfText = "<|endoftext|>";
 
 Json read_config(const fs::path& base_dir, const char* file, const Json& when_absent) {
     const fs::path path = base_dir / "input" / "config" / file;
@@ -31,8 +31,16 @@ void read_hosts(const fs::path& base_dir, JobInput& input) {
     const Json alone =
         Json::object({{"current_host", "localhost"}, {"hosts", Json::array({"localhost"})}});
     const Json config = read_config(base_dir, "resourceconfig.json", alone);
-    for (const Json& host : config.at("hosts").as_array()) input.hosts.push_back(host.as_string());
-    const std::string& own = config.at("current_host").as_string();
+    std::string own;
+    try {
+        for (const Json& host : config.at("hosts").as_array()) {
+            input.hosts.push_back(host.as_string());
+        }
+        own = config.at("current_host").as_string();
+    } catch (Error& error) {
+        error.add_context("reading resourceconfig.json");
+        throw;
+    }
     const auto found = std::find(input.hosts.begin(), input.hosts.end(), own);
     if (found == input.hosts.end()) {
         throw Error(ErrorCode::invalid_argument,
@@ -80,8 +88,13 @@ TokenizerFacts tokenizer_facts(const std::string& tokenizer_json) {
     const Json json = Json::parse(tokenizer_json);
     TokenizerFacts facts{.vocabulary_size = 0, .end_of_text = {}};
     const auto see = [&](std::string_view token, std::int64_t id) {
+        if (id < 0 || id >= data::kVocabularyMax) {
+            throw Error(ErrorCode::invalid_argument,
+                        fmt::format("the id of a token is not in 0..{}: {} of {}",
+                                    data::kVocabularyMax - 1, id, token));
+        }
         facts.vocabulary_size = std::max(facts.vocabulary_size, id + 1);
-        if (token == kEndOfText) facts.end_of_text = id;
+        if (token == data::kEndOfText) facts.end_of_text = id;
     };
     for (const auto& [token, id] : json.at("model").at("vocab").as_object()) {
         see(token, id.as_int());

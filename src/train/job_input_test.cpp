@@ -1,6 +1,7 @@
 // The container contract's files, good and bad.
 #include "train/job_input.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -91,6 +92,16 @@ TEST_F(JobFiles, a_missing_channel_and_broken_files_are_named) {
     EXPECT_THAT(refusal(), HasSubstr("tokenizer.json"));
     put("input/config/hyperparameters.json", "{");
     EXPECT_THAT(refusal(), HasSubstr("hyperparameters.json"));
+    put("input/config/resourceconfig.json", R"({"hosts":["algo-1"]})");
+    EXPECT_THAT(refusal(), HasSubstr("resourceconfig.json"));
+}
+
+TEST_F(JobFiles, a_tokenizer_with_an_id_that_no_table_could_have_is_refused) {
+    for (const char* id : {"9223372036854775807", "-1", "1000000"}) {
+        put("input/data/tokenizer/tokenizer.json",
+            fmt::format(R"({{"model":{{"vocab":{{"a":0,"b":{}}},"merges":[]}}}})", id));
+        EXPECT_THAT(refusal(), ::testing::AllOf(HasSubstr(id), HasSubstr("tokenizer.json")));
+    }
 }
 
 TEST_F(JobFiles, checkpoints_go_where_they_are_asked_to) {
