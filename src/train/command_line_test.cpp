@@ -1,6 +1,7 @@
 // The command line, and texts continued by a model made here.
 #include "train/command_line.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -118,18 +119,23 @@ INSTANTIATE_TEST_SUITE_P(Shapes, Generation, ::testing::Values("gpt2", "llama"),
                          [](const auto& which) { return std::string(which.param); });
 
 TEST_P(Generation, logits_are_the_scores_by_which_it_chooses) {
-    const std::vector<std::string> command = {"logits", "--model", directory().string(), "--tokens",
-                                              "72,101,108"};
-    const Json printed = Json::parse(run(command));
-    const auto& rows = printed.at("logits").as_array();
-    ASSERT_EQ(rows.size(), 3u);
-    std::vector<double> last;
-    for (const Json& score : rows[2].as_array()) last.push_back(score.as_double());
-    ASSERT_EQ(last.size(), 300u);
-    last.resize(256);
-    const auto best = std::max_element(last.begin(), last.end()) - last.begin();
-    const std::string chosen = text({.model = {}, .prompt = "Hel", .tokens = 1, .temperature = 0});
-    EXPECT_EQ(chosen, repair_utf8("Hel" + std::string(1, static_cast<char>(best))) + "\n");
+    // Short, and as long as the model can see.
+    for (const std::string prompt : {"Hel", "Hello, world"}) {
+        std::vector<std::string> tokens;
+        for (const char c : prompt) tokens.push_back(std::to_string(c));
+        const Json printed = Json::parse(run({"logits", "--model", directory().string(), "--tokens",
+                                              fmt::format("{}", fmt::join(tokens, ","))}));
+        const auto& rows = printed.at("logits").as_array();
+        ASSERT_EQ(rows.size(), prompt.size());
+        std::vector<double> last;
+        for (const Json& score : rows.back().as_array()) last.push_back(score.as_double());
+        ASSERT_EQ(last.size(), 300u);
+        last.resize(256);
+        const auto best = std::max_element(last.begin(), last.end()) - last.begin();
+        const std::string chosen =
+            text({.model = {}, .prompt = prompt, .tokens = 1, .temperature = 0});
+        EXPECT_EQ(chosen, repair_utf8(prompt + std::string(1, static_cast<char>(best))) + "\n");
+    }
 
     EXPECT_THAT(refusal({"logits", "--model", directory().string(), "--tokens", "1,,2"}),
                 HasSubstr("1,,2"));

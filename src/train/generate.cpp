@@ -108,14 +108,15 @@ class Generator {
         return tokens;
     }
 
-    // Starts anew with the end of `tokens`: half of what the model can see, so that there is room.
+    // Starts anew with all `tokens`, if the model can see them, or else with their end: half of
+    // what it can see, so that there is room.
     std::span<const float> feed(const std::vector<std::int32_t>& tokens) {
-        const auto seen =
-            static_cast<std::size_t>(std::max<std::int64_t>(config_.context_length / 2, 1));
+        const auto context = static_cast<std::size_t>(config_.context_length);
+        const std::size_t seen =
+            tokens.size() <= context ? tokens.size() : std::max<std::size_t>(context / 2, 1);
         decoder_.clear();
         std::span<const float> logits;
-        for (std::size_t i = tokens.size() - std::min(tokens.size(), seen); i < tokens.size();
-             ++i) {
+        for (std::size_t i = tokens.size() - seen; i < tokens.size(); ++i) {
             logits = decoder_.append(tokens[i]);
         }
         return logits;

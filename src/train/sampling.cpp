@@ -6,12 +6,18 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/error.h"
 
 namespace gruca::train {
 
 std::int32_t choose_token(std::span<const float> logits, const SamplingOptions& options,
                           double chance) {
     CHECK(!logits.empty() && options.temperature >= 0 && chance >= 0 && chance < 1);
+    if (std::any_of(logits.begin(), logits.end(), [](float logit) { return std::isnan(logit); })) {
+        throw Error(ErrorCode::data_loss,
+                    "the model gives scores that are not numbers: its training diverged, or its "
+                    "weights are damaged");
+    }
     const auto better = [&](std::int32_t a, std::int32_t b) {
         const float of_a = logits[static_cast<std::size_t>(a)];
         const float of_b = logits[static_cast<std::size_t>(b)];

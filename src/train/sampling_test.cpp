@@ -5,6 +5,8 @@
 #include <cmath>
 #include <vector>
 
+#include "base/error.h"
+
 namespace gruca::train {
 namespace {
 
@@ -36,6 +38,14 @@ TEST(Sampling, a_high_temperature_flattens) {
     const std::vector<float> logits = {0, 8};
     EXPECT_EQ(choose_token(logits, {.temperature = 1, .top_k = 0}, 0.6), 1);
     EXPECT_EQ(choose_token(logits, {.temperature = 100, .top_k = 0}, 0.6), 0);
+}
+
+TEST(Sampling, scores_that_are_no_numbers_are_an_error_and_not_a_text) {
+    const float logits[] = {1, std::nanf(""), 2};
+    for (const double temperature : {0.0, 1.0}) {
+        const SamplingOptions options{.temperature = temperature, .top_k = 2};
+        EXPECT_THROW(choose_token(logits, options, 0.5), Error);
+    }
 }
 
 }  // namespace
