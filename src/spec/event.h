@@ -140,7 +140,7 @@ struct EndEvent {
     void fields(Visitor& visit) {
         visit("step", step, "Steps done.");
         visit("stopped", stopped, "Asked to stop before the last step.");
-        visit("loss", loss, "Of the last step.");
+        visit("loss", loss, "Of the last step; NaN when a checkpoint left none to do.");
         visit("tokens", tokens, "Tokens trained on.");
         visit("seconds", seconds, "From start to end of this run.");
     }

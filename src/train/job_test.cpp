@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <sstream>
 #include <thread>
 
@@ -168,6 +169,17 @@ TEST(Job, asked_to_stop_it_saves_leaves_a_model_and_the_next_one_goes_on) {
     EXPECT_EQ(resumed.weights(), unbroken.weights());
 }
 
+TEST(Job, a_training_that_was_over_before_leaves_the_model_and_claims_no_loss) {
+    const TempDir checkpoints;
+    Instance first, again;
+    first.checkpoint_uri = again.checkpoint_uri = "file://" + checkpoints.path().string();
+    ASSERT_EQ(first.run().exit_code, 0);
+    const Outcome outcome = again.run();
+    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_EQ(again.weights(), first.weights());
+    EXPECT_TRUE(std::isnan(events_in<spec::EndEvent>(outcome.output).at(0).loss));
+}
+
 TEST(Job, a_stop_of_one_instance_stops_both_with_one_checkpoint) {
     const TempDir checkpoints;
     const auto hosts = two_hosts();
@@ -229,6 +241,19 @@ TEST(Job, instances_with_different_data_are_refused) {
     // Both see the difference; the slower one may hear of the other's failure first.
     const int refused = exit_code(ErrorCode::invalid_argument);
     EXPECT_TRUE(outcomes[0].exit_code == refused || outcomes[1].exit_code == refused);
+    for (const Instance* instance : {&first, &second}) {
+        EXPECT_THAT(instance->failure(), HasSubstr("FullyReplicated"));
+    }
+}
+
+TEST(Job, instances_with_shards_that_only_have_one_size_are_refused) {
+    const auto hosts = two_hosts();
+    Instance first(hosts, 0), second(hosts, 1);
+    for (const char* ending : {".bin", ".idx"}) {
+        const fs::path shard = second.base() / "input/data/train/text";
+        fs::rename(shard.string() + ending, shard.string() + "-2" + ending);
+    }
+    run_both(first, second);
     for (const Instance* instance : {&first, &second}) {
         EXPECT_THAT(instance->failure(), HasSubstr("FullyReplicated"));
     }

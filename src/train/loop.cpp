@@ -18,11 +18,12 @@ class Loop {
             outcome_.stopped = result.stop && step_number() < parts_.spec.max_steps;
             tokens_ += result.tokens;
             report_step(result);
-            if (is_due(parts_.spec.eval_interval)) evaluate();
+            // What is done is kept before anything else, and who was asked to stop does no more.
             if (is_due(parts_.spec.checkpoint_interval)) save();
+            if (is_due(parts_.spec.eval_interval) && !outcome_.stopped) evaluate();
         }
-        if (!outcome_.stopped) evaluate();
         save();
+        if (!outcome_.stopped) evaluate();
         return outcome_;
     }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <cmath>
 #include <optional>
 
 #include "base/clock.h"
@@ -38,7 +39,7 @@ struct LoopParts {
 
 struct LoopOutcome {
     bool stopped = false;
-    double loss = 0;                  // Of the last step.
+    double loss = std::nan("");       // Of the last step; not a number when none was left to do.
     std::optional<double> eval_loss;  // The last one.
 };
 

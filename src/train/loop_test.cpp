@@ -85,6 +85,39 @@ TEST(Loop, a_stop_ends_all_ranks_after_the_same_step_with_a_checkpoint) {
     EXPECT_THAT(ended, ElementsAre(1, 1));
 }
 
+TEST(Loop, a_stop_is_not_held_up_by_an_evaluation) {
+    spec::TrainerSpec spec = a_tiny_spec();
+    spec.eval_interval = 1;
+    comm::run_ranks(1, [&](comm::Comm& comm) {
+        Rank<float> rank(comm, spec);
+        CountingKeeper<float> keeper(rank.trainer);
+        rank.stop_asked = true;
+        const CountingSamples samples;
+        EXPECT_TRUE(rank.run(samples, &keeper, &samples).stopped);
+        EXPECT_THAT(keeper.saved, ElementsAre(1));
+        EXPECT_TRUE(events_in<spec::EvalEvent>(rank.output.str()).empty());
+    });
+}
+
+TEST(Loop, a_step_is_saved_before_it_is_evaluated) {
+    spec::TrainerSpec spec = a_tiny_spec();
+    spec.eval_interval = spec.checkpoint_interval = 2;
+    spec.max_steps = 3;
+    comm::run_ranks(1, [&](comm::Comm& comm) {
+        Rank<float> rank(comm, spec);
+        CountingKeeper<float> keeper(rank.trainer);
+        const CountingSamples samples;
+        rank.run(samples, &keeper, &samples);
+        std::vector<std::string> order;
+        for (const std::string& line : split(rank.output.str(), '\n')) {
+            const auto event = spec::event_of_line(line);
+            if (event) order.push_back(event->at("event").as_string());
+        }
+        EXPECT_THAT(
+            order, ElementsAre("step", "step", "checkpoint", "eval", "step", "checkpoint", "eval"));
+    });
+}
+
 TEST(Loop, only_the_first_rank_reports_steps) {
     comm::run_ranks(2, [&](comm::Comm& comm) {
         Rank<float> rank(comm, a_tiny_spec());

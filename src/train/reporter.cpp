@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "base/text.h"
 
 namespace gruca::train {
@@ -48,9 +50,10 @@ void Reporter::report(const spec::CheckpointEvent& event) {
 }
 
 void Reporter::report(const spec::EndEvent& event) {
-    write(event, fmt::format("end  step {}  loss {:.4f}  {} tokens in {}{}", event.step, event.loss,
-                             event.tokens, human_seconds(event.seconds),
-                             event.stopped ? "  (asked to stop)" : ""));
+    const std::string loss = std::isnan(event.loss) ? "" : fmt::format("loss {:.4f}  ", event.loss);
+    write(event,
+          fmt::format("end  step {}  {}{} tokens in {}{}", event.step, loss, event.tokens,
+                      human_seconds(event.seconds), event.stopped ? "  (asked to stop)" : ""));
 }
 
 void Reporter::report(const spec::ErrorEvent& event) {
