@@ -200,6 +200,13 @@ TEST_F(KeeperTest, the_machine_can_be_read_but_not_changed_and_has_no_disks) {
     EXPECT_THAT(errors, Not(HasSubstr("1+0 records")));
 }
 
+TEST_F(KeeperTest, a_device_made_in_dev_opens_nothing) {
+    const std::string counts = output_of(
+        "mknod /dev/made c 1 5 && head -c 1 /dev/made | wc -c; head -c 1 /dev/zero | wc -c");
+    EXPECT_THAT(counts, Not(HasSubstr("1\n1\n")));
+    EXPECT_THAT(counts, EndsWith("1\n"));
+}
+
 TEST_F(KeeperTest, the_program_inherits_no_descriptor_and_reads_nothing_from_stdin) {
     const UniqueFd secret = open_file("/etc/passwd", O_RDONLY);
     ::fcntl(secret.get(), F_SETFD, 0);

@@ -160,7 +160,8 @@ std::vector<Device> copies_of_devices() {
 }
 
 void mount_devices(const std::vector<Device>& devices) {
-    mount_new("tmpfs", "/dev", MS_NOSUID | MS_NOEXEC, "mode=755,size=64k");
+    // The devices below are mounts of their own: a node that a job makes here opens nothing.
+    mount_new("tmpfs", "/dev", MS_NOSUID | MS_NOEXEC | MS_NODEV, "mode=755,size=64k");
     for (const Device& device : devices) {
         const std::string path = "/dev/" + device.name;
         struct stat facts = {};
