@@ -26,11 +26,20 @@ std::string data_dir_by_default() {
     return std::string(home == nullptr ? "/root" : home) + "/.gruca";
 }
 
-// What no job may see besides the service's own directory.
+// What no job may see besides the service's own directory. A file that is a link is hidden where it
+// really lies, and both as absolute paths, because a job's keeper works in another directory.
 std::vector<std::string> hidden_paths(const service::AwsFiles& files) {
-    std::vector<std::string> paths = {"/root/.aws", files.credentials, files.config};
-    if (const char* home = ::getenv("HOME")) paths.push_back(std::string(home) + "/.aws");
-    return paths;
+    std::vector<std::filesystem::path> paths = {"/root/.aws", files.credentials, files.config};
+    if (const char* home = ::getenv("HOME")) {
+        paths.push_back(std::filesystem::path(home) / ".aws");
+        paths.push_back(std::filesystem::path(home) / ".aws" / "credentials");
+        paths.push_back(std::filesystem::path(home) / ".aws" / "config");
+    }
+    std::vector<std::string> hidden;
+    for (const std::filesystem::path& path : paths) {
+        hidden.push_back(std::filesystem::weakly_canonical(path));
+    }
+    return hidden;
 }
 
 // Blocked before any thread exists, so that none of them is interrupted by these.

@@ -8,6 +8,7 @@ from unittest import mock
 import botocore.auth
 import botocore.exceptions
 import pytest
+from conftest import running_service
 
 
 def code_of(call):
@@ -86,6 +87,19 @@ def test_a_failure_file_that_links_to_a_secret_reveals_nothing(shared_service):
     assert job["TrainingJobStatus"] == "Failed" and secret not in json.dumps(job, default=str)
 
 
+def test_a_job_cannot_read_a_credentials_file_that_is_a_link(tmp_path):
+    (tmp_path / "aws").mkdir()
+    (tmp_path / "dotfiles").mkdir()
+    (tmp_path / "dotfiles/credentials").write_text("[default]\naws_access_key_id = A\n")
+    (tmp_path / "aws/credentials").symlink_to(tmp_path / "dotfiles/credentials")
+    with running_service(tmp_path) as service:
+        secret = service.keys[1]
+        assert secret in (tmp_path / "dotfiles/credentials").read_text()
+        service.create("spy", f"cat {tmp_path}/dotfiles/credentials {tmp_path}/aws/credentials; echo done")
+        assert service.wait("spy")["TrainingJobStatus"] == "Completed", service.describe("spy")
+        assert "done" in service.lines("spy") and secret not in "\n".join(service.lines("spy"))
+
+
 @pytest.mark.parametrize("member, value", [
     ("EnableNetworkIsolation", True), ("EnableInterContainerTrafficEncryption", True), ("EnableManagedSpotTraining", True),
     ("VpcConfig", {"SecurityGroupIds": ["sg-1"], "Subnets": ["subnet-1"]})])
@@ -98,7 +112,6 @@ def test_what_gruca_cannot_keep_is_refused_by_name(shared_service, member, value
 
 
 def test_other_profiles_stay_as_they_are(tmp_path):
-    from conftest import running_service
     (tmp_path / "aws").mkdir()
     theirs = "[default]\naws_access_key_id = A\n# a comment\naws_secret_access_key=B"
     (tmp_path / "aws/credentials").write_text(theirs)
@@ -109,7 +122,6 @@ def test_other_profiles_stay_as_they_are(tmp_path):
 
 
 def test_a_foreign_gruca_profile_is_never_replaced(tmp_path):
-    from conftest import running_service
     (tmp_path / "aws").mkdir()
     theirs = "[gruca]\naws_access_key_id = SOMEBODY\naws_secret_access_key = ELSES\n"
     (tmp_path / "aws/credentials").write_text(theirs)
