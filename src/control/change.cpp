@@ -67,7 +67,7 @@ std::vector<Output> Change::take() {
     for (const std::string& name : changed_) all.emplace_back(JobChanged{.name = name});
     all.insert(all.end(), outputs_.begin(), outputs_.end());
     for (const std::string& name : changed_) {
-        const auto deadline = next_deadline(state.jobs.at(name));
+        const auto deadline = next_deadline(state.jobs.at(name), now);
         if (deadline) all.emplace_back(WakeAt{.when = *deadline});
     }
     return all;

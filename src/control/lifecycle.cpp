@@ -231,10 +231,12 @@ void advance(Change& change, Job& job) {
     if (all_nodes(job, [](const Node& node) { return node.gone; })) finish(change, job);
 }
 
-std::optional<TimePoint> next_deadline(const Job& job) {
+std::optional<TimePoint> next_deadline(const Job& job, TimePoint now) {
     if (job.is_terminal() || job.nodes.empty()) return std::nullopt;
     std::optional<TimePoint> next;
-    const auto consider = [&next](TimePoint when) { next = next ? std::min(*next, when) : when; };
+    const auto consider = [&next, now](TimePoint when) {
+        if (when > now) next = next ? std::min(*next, when) : when;
+    };
     if (is_limited(job)) consider(runtime_limit(job));
     for (const Node& node : job.nodes) {
         if (const auto limit = removal_limit(node)) consider(*limit);

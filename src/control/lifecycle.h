@@ -14,7 +14,7 @@ namespace gruca::control {
 void advance(Change& change, Job& job);
 
 // When the job must be looked at again though nothing is heard of it.
-std::optional<TimePoint> next_deadline(const Job& job);
+std::optional<TimePoint> next_deadline(const Job& job, TimePoint now);
 
 // Gives slots to waiting jobs in the order of their creation, all nodes of a job at once. A job
 // that does not fit holds up those behind it: small jobs cannot starve a large one.

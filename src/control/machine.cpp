@@ -69,7 +69,8 @@ void handle(Change& change, const Tick&) {
     for (auto& [name, job] : change.state.jobs) {
         if (job.is_terminal()) continue;
         advance(change, job);
-        if (const auto deadline = next_deadline(job)) change.emit(WakeAt{.when = *deadline});
+        if (const auto deadline = next_deadline(job, change.now))
+            change.emit(WakeAt{.when = *deadline});
     }
     change.reschedule = true;  // There may be more slots than before a restart.
 }
@@ -136,7 +137,7 @@ std::vector<Output> recover(const State& state, TimePoint now) {
                 outputs.emplace_back(OrderChanged{.node_id = node.id});
             }
         }
-        if (const auto deadline = next_deadline(job))
+        if (const auto deadline = next_deadline(job, now))
             outputs.emplace_back(WakeAt{.when = *deadline});
     }
     outputs.emplace_back(WakeAt{.when = now});  // Slots may have changed; a Tick sees to it.

@@ -25,6 +25,18 @@ TEST_F(Control, a_waiting_job_stops_at_once) {
     EXPECT_THAT(story("b"), ElementsAre("Starting", "Pending", "Stopping", "Stopped"));
 }
 
+// A wake-up in the past would be followed by another one at once, and the loop would spin.
+TEST_F(Control, a_deadline_that_has_passed_is_not_waited_for_again) {
+    create("llm", 2);
+    train("llm");
+    end_program("llm", 1, 1, "it crashed");
+    EXPECT_EQ(node("llm", 1).stop, StopOrder::kill);
+    wait(kKillGrace + 1s);
+    EXPECT_FALSE(job("llm").is_terminal());
+    ASSERT_FALSE(said<WakeAt>().empty());
+    for (const WakeAt& wake : said<WakeAt>()) EXPECT_GT(wake.when, now);
+}
+
 TEST_F(Control, a_running_job_stops_gracefully_and_keeps_its_model) {
     create("llm", 2);
     train("llm");
