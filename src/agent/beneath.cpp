@@ -64,7 +64,10 @@ void walk(int root, const std::string& prefix, int depth,
     for (const std::string& name : names_in(directory)) {
         const UniqueFd named = name_beneath(root, name);
         TreeEntry entry{.path = prefix + name};
-        if (!named.is_open() || ::fstat(named.get(), &entry.facts) != 0) continue;  // Just gone.
+        if (!named.is_open() && errno == ENOENT) continue;  // Just gone.
+        if (!named.is_open() || ::fstat(named.get(), &entry.facts) != 0) {
+            throw_errno("cannot look at a file of the job: " + entry.path);
+        }
         if (S_ISDIR(entry.facts.st_mode)) {
             entry.kind = TreeEntry::Kind::directory;
             visit(entry);
