@@ -8,6 +8,7 @@
 
 #include "base/process_id.h"
 #include "base/subprocess.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/fake_world.h"
 
@@ -371,6 +372,28 @@ TEST_F(ServiceCommands, a_service_that_ends_at_once_is_reported_with_what_it_sai
     install("echo 'the port is taken' >&2\nexit 8\n");
     EXPECT_THAT(world.printed({"service", "start"}),
                 AllOf(StartsWith("exit code 8"), HasSubstr("the port is taken")));
+}
+
+TEST_F(ServiceCommands, an_interrupted_start_leaves_no_service) {
+    install("echo $$ > $2/pid\nexec sleep 1000\n");
+    world.is_interrupted = true;
+    EXPECT_THAT(world.printed({"service", "start"}), HasSubstr("interrupted"));
+    const auto file = world.data_dir() / "pid";
+    if (!std::filesystem::exists(file)) return;  // It was ended before it did anything.
+    EXPECT_FALSE(process_id_of(static_cast<pid_t>(parse_int(trim(read_file(file))).value())));
+}
+
+TEST_F(ServiceCommands, another_process_with_the_id_of_a_killed_service_is_not_the_service) {
+    Subprocess other({.argv = {"sleep", "1000"}});
+    install(announce + wait);
+    world.run_service(other.pid());
+    Json facts = Json::parse(read_file(world.data_dir() / "service.json"));
+    facts.set("started", process_id_of(other.pid())->start + 1);
+    write_file_atomic(world.data_dir() / "service.json", facts.dump());
+    EXPECT_THAT(world.printed({"service", "stop"}), HasSubstr("not running"));
+    EXPECT_THAT(world.printed({"service", "start"}), HasSubstr("the service is running"));
+    EXPECT_THAT(world.printed({"service", "stop"}), HasSubstr("ended"));
+    EXPECT_TRUE(process_id_of(other.pid()).has_value());
 }
 
 TEST_F(ServiceCommands, stop_is_refused_while_jobs_run_and_names_them) {

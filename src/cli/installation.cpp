@@ -32,7 +32,13 @@ std::optional<Installation> find_service(const fs::path& data_dir) {
     found.data_dir = data_dir;
     found.facts = Json::parse(read_file(file));
     found.pid = static_cast<pid_t>(found.facts.at("pid").as_int());
-    if (!process_id_of(found.pid)) return std::nullopt;
+    const auto process = process_id_of(found.pid);
+    if (!process) return std::nullopt;
+    // The process id of a killed service may be another process's by now.
+    const std::string started = std::to_string(process->start);
+    if (const Json* said = found.facts.find("started"); said && said->dump() != started) {
+        return std::nullopt;
+    }
     found.endpoint = found.facts.at("endpoint").as_string();
     found.region = found.facts.get_string("region");
     found.account = found.facts.get_string("account");

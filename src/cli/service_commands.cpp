@@ -57,6 +57,9 @@ Installation wait_until_it_answers(Context& context, Subprocess& child, const fs
             throw Error(ErrorCode::unavailable, "gruca-service ended with " + ended->describe() +
                                                     "; it said:\n" + log_tail(log));
         }
+        if (context.interrupted()) {
+            throw Error(ErrorCode::cancelled, "interrupted; the service is not running");
+        }
         const auto found = find_service(data_dir);
         if (found && found->pid == child.pid() && answers(context, *found)) return *found;
         if (context.clock.steady_now() - begin > kStartPatience) {
@@ -86,6 +89,7 @@ int start_service(Context& context, const Arguments& arguments) {
         options.argv.insert(options.argv.end(), {"--port", *port});
     }
     options.argv.insert(options.argv.end(), arguments.rest().begin(), arguments.rest().end());
+    context.interrupted();  // From now on Ctrl-C ends the waiting, and the service with it.
     Subprocess child(options);
     const Installation started = wait_until_it_answers(context, child, data_dir, log);
     child.release();

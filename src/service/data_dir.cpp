@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/process_id.h"
 #include "base/text.h"
 
 namespace gruca::service {
@@ -32,7 +33,9 @@ DataDir::DataDir(const std::filesystem::path& path) : path_(std::filesystem::abs
 }
 
 void DataDir::announce(const ServiceFacts& facts) const {
-    const Json json = Json::object({{"pid", ::getpid()},
+    const ProcessId self = process_id_of(::getpid()).value();
+    const Json json = Json::object({{"pid", self.pid},
+                                    {"started", self.start},
                                     {"endpoint", facts.endpoint},
                                     {"region", facts.region},
                                     {"account", facts.account}});

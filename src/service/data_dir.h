@@ -34,6 +34,7 @@ class DataDir {
     std::filesystem::path credentials() const { return path_ / "credentials"; }
     std::filesystem::path service_file() const { return path_ / "service.json"; }
 
+    // Names this process too, and when it started, because a process id alone is used again.
     void announce(const ServiceFacts& facts) const;
     void withdraw() const;
 

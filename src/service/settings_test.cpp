@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/process_id.h"
 #include "base/temp_dir.h"
 #include "service/data_dir.h"
 
@@ -88,6 +89,8 @@ TEST(DataDirTest, a_running_service_is_announced_and_a_stale_announcement_remove
         data.announce({.endpoint = "http://127.0.0.1:1", .region = "r", .account = "a"});
         const Json facts = Json::parse(read_file(data.service_file()));
         EXPECT_EQ(facts.at("pid").as_int(), ::getpid());
+        EXPECT_EQ(static_cast<std::uint64_t>(facts.at("started").as_int()),
+                  process_id_of(::getpid())->start);
         EXPECT_EQ(facts.at("endpoint").as_string(), "http://127.0.0.1:1");
     }
     const DataDir again(scratch.path());
