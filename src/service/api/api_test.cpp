@@ -216,6 +216,8 @@ TEST_F(ApiTest, tags_are_added_listed_and_deleted_by_arn_in_any_case) {
     EXPECT_EQ(
         running.admin->call("SageMaker.ListTags", Json::object({{"ResourceArn", arn}})).at("Tags"),
         more);
+    EXPECT_THAT(outcome("SageMaker.AddTags", Json::object({{"ResourceArn", arn}})),
+                ::testing::HasSubstr("Value null at 'tags' failed to satisfy constraint"));
     const Json nowhere = Json::object({{"ResourceArn", arn + "x"}, {"Tags", more}});
     EXPECT_EQ(outcome("SageMaker.AddTags", nowhere),
               "ValidationException: Resource does not exist.");

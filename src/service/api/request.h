@@ -48,6 +48,7 @@ class RequestReader {
     std::vector<std::string> texts(std::string_view member, std::size_t count_min,
                                    std::size_t count_max, const TextRule& each);
 
+    void require(std::string_view member) { find(member, true); }  // Whatever it is.
     void finish() const { violations_.throw_if_any(); }
 
   private:
