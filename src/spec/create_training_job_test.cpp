@@ -394,7 +394,7 @@ TEST(CreateTrainingJob, checkpoints_stay_out_of_the_platforms_directories) {
         EXPECT_THAT(refused(path), HasSubstr("at 'checkpointConfig.localPath'")) << path;
     }
     for (const char* path : {"/opt/ml/input", "/opt/ml/input/data", "/opt/ml/model/", "/opt/ml",
-                             "/opt", "/opt/ml/output/data/x"}) {
+                             "/opt", "/opt/ml/output/data/x", "/proc", "/dev/x", "/etc", "/usr"}) {
         EXPECT_THAT(refused(path), HasSubstr("belongs to the platform")) << path;
     }
     for (const char* path : {"/opt/ml/checkpoints/", "/opt/ml/modelling", "/ck", "/opt/ml/a.b"}) {

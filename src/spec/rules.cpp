@@ -13,8 +13,11 @@ namespace {
 
 constexpr std::string_view kTrainerImage = "gruca/llm-trainer";
 constexpr std::string_view kHostImage = "gruca/host";
-// Directories of the container contract that a checkpoint directory must not touch.
-constexpr std::string_view kOwnedPaths[] = {"/opt/ml/input", "/opt/ml/model", "/opt/ml/output"};
+// What belongs to the container contract, and what no program can start without: a checkpoint
+// directory must not touch them.
+constexpr std::string_view kOwnedPaths[] = {"/opt/ml/input", "/opt/ml/model", "/opt/ml/output",
+                                            "/proc",         "/sys",          "/dev",
+                                            "/etc/hosts",    "/usr"};
 
 bool is_bucket_name(std::string_view name) {
     const auto is_letter_or_digit = [](char c) {
