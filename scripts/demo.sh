@@ -17,7 +17,8 @@ fail() { echo "demo: $*" >&2; exit 1; }
 
 clean_up() {
     local status=$?
-    trap - EXIT INT TERM
+    trap - EXIT
+    trap '' INT TERM # A second Ctrl-C must not end the cleaning up; what is started here ignores it too.
     [ -d "$work/home" ] && "$bin/gruca" service stop --data-dir "$work/home" --stop-jobs >"$work/stop.log" 2>&1 || true
     exit "$status"
 }
