@@ -40,16 +40,6 @@ std::vector<std::string> all_gather_text(Comm& comm, std::string_view mine) {
     return texts;
 }
 
-std::string broadcast_text(Comm& comm, std::string_view text, int root) {
-    std::uint64_t bytes = text.size();
-    comm.broadcast(std::as_writable_bytes(std::span(&bytes, 1)), root);
-    require_gatherable(bytes);
-    std::string result(comm.rank() == root ? text : std::string_view());
-    result.resize(bytes);
-    comm.broadcast(std::as_writable_bytes(std::span(result.data(), result.size())), root);
-    return result;
-}
-
 std::vector<std::string> all_gather_outcome(Comm& comm, const std::function<std::string()>& work) {
     // First a byte that is the error's code, or kDone; then a text.
     constexpr char kDone = '\x7f';

@@ -62,9 +62,6 @@ class Comm {
 std::vector<std::string> all_gather_text(Comm& comm, std::string_view mine);
 inline constexpr std::size_t kGatherTextBytesMax = 16u << 20;
 
-// Rank `root`'s text, on every rank. The same limit.
-std::string broadcast_text(Comm& comm, std::string_view text, int root);
-
 // Does `work` on every rank and gathers what it returns, by rank. When it throws on any rank, every
 // rank throws the error of the first such rank, naming it; the group is intact. `work` calls no
 // collective.

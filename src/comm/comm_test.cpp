@@ -76,8 +76,6 @@ TEST_P(CommContract, texts_of_different_lengths_are_gathered_in_rank_order) {
     run(3, [](Comm& comm) {
         const std::string mine(static_cast<std::size_t>(comm.rank()) * 3, 'x');
         EXPECT_THAT(all_gather_text(comm, mine), testing::ElementsAre("", "xxx", "xxxxxx"));
-        EXPECT_EQ(broadcast_text(comm, mine, 2), "xxxxxx");
-        EXPECT_EQ(broadcast_text(comm, mine, 0), "");
     });
 }
 

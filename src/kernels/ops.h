@@ -248,14 +248,6 @@ struct Add {
     std::int64_t count;
 };
 
-// x *= factor.
-template <class Real>
-struct Scale {
-    Real* x;
-    double factor;
-    std::int64_t count;
-};
-
 // loss[n] = log(sum(exp(logits[n]))) - logits[n][target[n]], or 0 where the target is ignored.
 // dlogits = dloss * (softmax(logits) - one_hot(target)), all zero in ignored rows. Forward and
 // backward are one operation, so a caller that walks a large batch in pieces keeps the logits of
@@ -323,7 +315,6 @@ class Ops {
     virtual void swiglu(const SwigluForward<Real>& args) = 0;
     virtual void swiglu(const SwigluBackward<Real>& args) = 0;
     virtual void add(const Add<Real>& args) = 0;
-    virtual void scale(const Scale<Real>& args) = 0;
     virtual void cross_entropy(const CrossEntropy<Real>& args) = 0;
     virtual void adamw(const AdamwStep<Real>& args) = 0;
     virtual void sum_of_squares(const SumOfSquares<Real>& args) = 0;

@@ -1,10 +1,9 @@
 // tensor/buffer.h
 //
-// Owned memory for numbers: `Buffer` is a fixed array, `Arena` hands out pieces of one. Both
-// promise
-//   * every start is 64-byte aligned: a cache line, and the widest vector;
+// Owned memory for numbers: a fixed array that promises
+//   * its start is 64-byte aligned: a cache line, and the widest vector;
 //   * the memory is zero at first, and touched, so that the first step is as fast as the second;
-//   * large buffers ask for huge pages.
+//   * a large one asks for huge pages.
 // Running out of memory throws resource_exhausted and says how much was wanted.
 // Thread-compatible.
 #pragma once
@@ -57,38 +56,6 @@ class Buffer {
   private:
     T* data_ = nullptr;
     std::int64_t count_ = 0;
-};
-
-// Pieces of one buffer, given back all at once or down to a mark. A piece is not zeroed again.
-template <class T>
-class Arena {
-  public:
-    Arena() = default;
-    explicit Arena(std::int64_t count) : buffer_(count) {}
-
-    // What `take(count)` uses up: `count` rounded to whole cache lines. Add these to size an arena.
-    static constexpr std::int64_t footprint(std::int64_t count) {
-        constexpr std::int64_t kLine = std::int64_t{kAlignmentBytes / sizeof(T)};
-        return (count + kLine - 1) / kLine * kLine;
-    }
-
-    std::span<T> take(std::int64_t count) {
-        CHECK(count >= 0 && footprint(count) <= buffer_.size() - used_,
-              "arena of {} elements, {} used, {} more wanted", buffer_.size(), used_, count);
-        T* start = buffer_.data() + used_;
-        used_ += footprint(count);
-        return {start, static_cast<std::size_t>(count)};
-    }
-
-    std::int64_t used() const { return used_; }
-    void rewind(std::int64_t mark) {
-        CHECK(mark >= 0 && mark <= used_, "rewind to {} of {}", mark, used_);
-        used_ = mark;
-    }
-
-  private:
-    Buffer<T> buffer_;
-    std::int64_t used_ = 0;
 };
 
 }  // namespace gruca::tensor

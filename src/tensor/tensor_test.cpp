@@ -74,24 +74,5 @@ TEST(Buffer, more_memory_than_there_is_says_so) {
               ErrorCode::resource_exhausted);
 }
 
-TEST(Arena, every_piece_is_aligned_and_pieces_do_not_overlap) {
-    Arena<float> arena(Arena<float>::footprint(5) + Arena<float>::footprint(17));
-    const auto first = arena.take(5);
-    const auto second = arena.take(17);
-    EXPECT_TRUE(is_aligned(first.data()));
-    EXPECT_TRUE(is_aligned(second.data()));
-    EXPECT_GE(second.data(), first.data() + first.size());
-    EXPECT_DEATH(arena.take(1), "arena of");
-}
-
-TEST(Arena, rewinding_gives_the_same_piece_again) {
-    Arena<double> arena(100);
-    arena.take(3);
-    const std::int64_t mark = arena.used();
-    const double* piece = arena.take(9).data();
-    arena.rewind(mark);
-    EXPECT_EQ(arena.take(9).data(), piece);
-}
-
 }  // namespace
 }  // namespace gruca::tensor

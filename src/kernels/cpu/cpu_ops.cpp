@@ -58,7 +58,6 @@ class CpuOps final : public Ops<float> {
     void swiglu(const SwigluForward<float>& a) override { cpu::swiglu(a); }
     void swiglu(const SwigluBackward<float>& a) override { cpu::swiglu(a); }
     void add(const Add<float>& a) override { cpu::add(a); }
-    void scale(const Scale<float>& a) override { cpu::scale(a); }
     void cross_entropy(const CrossEntropy<float>& a) override {
         check_cross_entropy(a);
         cpu::cross_entropy(a);

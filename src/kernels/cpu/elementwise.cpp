@@ -21,13 +21,6 @@ void add_range(const Add<float>& a, std::int64_t begin, std::int64_t end) {
     });
 }
 
-void scale_range(const Scale<float>& a, std::int64_t begin, std::int64_t end) {
-    for_lanes(end - begin, [&](auto d, std::int64_t i) HWY_ATTR {
-        const auto x = hn::LoadU(d, a.x + begin + i);
-        hn::StoreU(hn::Mul(x, hn::Set(d, static_cast<float>(a.factor))), d, a.x + begin + i);
-    });
-}
-
 double squares_of_range(const SumOfSquares<float>& a, std::int64_t begin, std::int64_t end) {
     const hn::ScalableTag<double> dd;
     const hn::Rebind<float, decltype(dd)> d;
@@ -56,7 +49,6 @@ namespace gruca::kernels {
 namespace {
 
 HWY_EXPORT(add_range);
-HWY_EXPORT(scale_range);
 HWY_EXPORT(squares_of_range);
 
 constexpr std::int64_t kPieceLength = 65536;
@@ -67,12 +59,6 @@ constexpr std::int64_t kSquareSegments = 64;
 void cpu::add(const Add<float>& args) {
     parallel_ranges(args.count, kPieceLength, [&](std::int64_t begin, std::int64_t end) {
         HWY_DYNAMIC_DISPATCH(add_range)(args, begin, end);
-    });
-}
-
-void cpu::scale(const Scale<float>& args) {
-    parallel_ranges(args.count, kPieceLength, [&](std::int64_t begin, std::int64_t end) {
-        HWY_DYNAMIC_DISPATCH(scale_range)(args, begin, end);
     });
 }
 

@@ -25,7 +25,6 @@ void gelu(const GeluBackward<float>& args);
 void swiglu(const SwigluForward<float>& args);
 void swiglu(const SwigluBackward<float>& args);
 void add(const Add<float>& args);
-void scale(const Scale<float>& args);
 void cross_entropy(const CrossEntropy<float>& args);
 void adamw(const AdamwStep<float>& args);
 void sum_of_squares(const SumOfSquares<float>& args);

@@ -249,12 +249,6 @@ class ReferenceOps final : public Ops<Real> {
         for (std::int64_t i = 0; i < a.count; ++i) a.y[i] = a.a[i] + a.b[i];
     }
 
-    void scale(const Scale<Real>& a) override {
-        for (std::int64_t i = 0; i < a.count; ++i) {
-            a.x[i] = static_cast<Real>(double{a.x[i]} * a.factor);
-        }
-    }
-
     void cross_entropy(const CrossEntropy<Real>& a) override;
 
     void adamw(const AdamwStep<Real>& a) override {
