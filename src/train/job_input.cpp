@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "data/tokenizer.h"
+#include "store/object_store.h"
 
 namespace gruca::train {
 namespace {
@@ -78,8 +79,8 @@ std::string local_checkpoint_uri(const fs::path& base_dir) {
     const Json config = read_config(base_dir, "checkpointconfig.json", Json());
     if (config.is_null()) return "";
     const std::string path = config.get_string("LocalPath", "/opt/ml/checkpoints");
-    if (path == "/opt/ml/checkpoints") return "file://" + (base_dir / "checkpoints").string();
-    return "file://" + path;
+    return store::file_uri(path == "/opt/ml/checkpoints" ? base_dir / "checkpoints"
+                                                         : fs::path(path));
 }
 
 }  // namespace

@@ -112,6 +112,8 @@ TEST_F(JobFiles, checkpoints_go_where_they_are_asked_to) {
     EXPECT_EQ(read("file:///somewhere").checkpoint_uri, "file:///somewhere");
     put("input/config/checkpointconfig.json", R"({"LocalPath":"/elsewhere"})");
     EXPECT_EQ(read().checkpoint_uri, "file:///elsewhere");
+    put("input/config/checkpointconfig.json", R"({"LocalPath":"/else%41 where"})");
+    EXPECT_EQ(read().checkpoint_uri, "file:///else%2541%20where");
 }
 
 }  // namespace
