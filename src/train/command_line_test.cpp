@@ -108,6 +108,13 @@ TEST_P(Generation, several_continuations_differ_and_an_empty_prompt_is_a_beginni
     EXPECT_NE(several.substr(0, line), several.substr(line + 9));
 }
 
+TEST_P(Generation, an_end_of_text_in_the_prompt_is_one) {
+    GenerateOptions options{.model = {}, .prompt = "", .tokens = 8, .temperature = 0};
+    const std::string after_nothing = text(options);
+    options.prompt = data::kEndOfText;
+    EXPECT_EQ(text(options), std::string(data::kEndOfText) + after_nothing);
+}
+
 TEST_P(Generation, works_from_the_command_line) {
     const std::string out = run({"generate", "--model", directory().string(), "--prompt", "abc",
                                  "--tokens", "3", "--temperature", "0"});

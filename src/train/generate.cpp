@@ -96,7 +96,7 @@ class Generator {
     }
 
     std::vector<std::int32_t> encode(const std::string& prompt) const {
-        std::vector<std::int32_t> tokens = tokenizer_.encode(prompt);
+        std::vector<std::int32_t> tokens = tokenizer_.encode_with_special_tokens(prompt);
         if (tokens.empty()) tokens.push_back(tokenizer_.end_of_text());  // A document's beginning.
         for (const std::int32_t token : tokens) {
             if (token < config_.vocabulary_size) continue;
