@@ -169,6 +169,25 @@ TEST_F(AgentTest, two_nodes_give_one_model_and_no_parts_stay) {
     EXPECT_THAT(one->service.log(), HasSubstr("127.64.0.2"));
 }
 
+TEST_F(AgentTest, the_part_of_a_node_that_was_lost_goes_with_the_last_node) {
+    store.put(".gruca/parts/job/algo-2/model.tar", std::string_view("of a node that is gone"));
+    const auto one = node("algo-1");
+    one->start(task("true", "algo-1", 2));
+    one->service.wait_for(NodePhase::uploaded);
+    EXPECT_THAT(keys(), ElementsAre(".gruca/parts/job/algo-2/model.tar"));
+    one->release();
+    EXPECT_THAT(keys(), IsEmpty());
+}
+
+TEST_F(AgentTest, a_node_that_the_service_has_forgotten_leaves_its_part_to_the_others) {
+    const auto two = node("algo-2");
+    two->start(task("echo 2 > /opt/ml/model/two", "algo-2", 2));
+    two->service.wait_for(NodePhase::uploaded);
+    two->service.order([](auto& order) { order.task.reset(); });
+    two->release();
+    EXPECT_THAT(keys(), ElementsAre(".gruca/parts/job/algo-2/model.tar"));
+}
+
 TEST_F(AgentTest, without_compression_outputs_are_plain_objects) {
     const auto one = node("algo-1");
     spec::Task job = task(

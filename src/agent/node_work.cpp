@@ -171,6 +171,10 @@ void NodeWork::assemble(const spec::Task& task, const std::stop_token& stop) {
         has_output = has_output || store_.find(part_key(task, host, kOutput));
     }
     if (has_output) assemble_one(task, kOutput, kOutputTree, stop);
+    remove_parts(task);
+}
+
+void NodeWork::remove_parts(const spec::Task& task) {
     for (const std::string& host : task.hosts) {
         for (const char* name : {kModel, kOutput}) store_.remove(part_key(task, host, name));
     }
@@ -194,12 +198,10 @@ void NodeWork::clean_up(const std::optional<spec::Task>& task) {
         cgroups_.reset();
     }
     if (!task) return;
-    // Parts that nobody assembled, because the job failed or was killed.
-    for (const char* name : {kModel, kOutput}) {
-        if (const auto failure =
-                run_guarded([&] { store_.remove(part_key(*task, task->host, name)); })) {
-            log_warning("a part stays in the store: {}", failure->what());
-        }
+    // Parts that nobody assembled, because the job failed or was killed. Those of the other hosts
+    // too: a lost one does not remove its own, and nobody wants them any more.
+    if (const auto failure = run_guarded([&] { remove_parts(*task); })) {
+        log_warning("parts stay in the store: {}", failure->what());
     }
 }
 

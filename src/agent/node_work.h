@@ -48,7 +48,8 @@ class NodeWork {
 
     std::string why_failed(const spec::Task& task, const Ending& ending) const;
 
-    // Stops what goes on in the background and removes this node's parts from the store.
+    // Stops what goes on in the background. With a task, which is over then, no part of any of its
+    // nodes stays in the store.
     void clean_up(const std::optional<spec::Task>& task);
 
     // A line for the job's user, in the job's log.
@@ -60,6 +61,7 @@ class NodeWork {
     std::vector<Bind> binds(const spec::Task& task);
     void assemble_one(const spec::Task& task, const std::string& name, const std::string& tree,
                       const std::stop_token& stop);
+    void remove_parts(const spec::Task& task);
 
     const NodeWorkOptions options_;
     store::ObjectStore& store_;
