@@ -4,7 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <mutex>
+#include <numeric>
 #include <utility>
 
 #include "base/boundary.h"
@@ -123,6 +126,48 @@ TEST(Resume, on_another_number_of_ranks_continues_with_the_same_samples) {
     ASSERT_EQ(resumed.weights.size(), unbroken.weights.size());
     for (std::size_t i = 0; i < resumed.weights.size(); ++i) {
         ASSERT_NEAR(resumed.weights[i], unbroken.weights[i], 1e-4);
+    }
+}
+
+// Notes which samples were asked for. Thread-safe.
+class RecordingSamples final : public SampleSource {
+  public:
+    std::int64_t count() const override { return samples_.count(); }
+    void read(std::int64_t index, std::span<std::int32_t> tokens) const override {
+        samples_.read(index, tokens);
+        const std::lock_guard lock(mutex_);
+        seen_.push_back(index);
+    }
+    std::vector<std::int64_t> take_sorted() {
+        std::vector<std::int64_t> seen = std::exchange(seen_, {});
+        std::sort(seen.begin(), seen.end());
+        return seen;
+    }
+
+  private:
+    const CountingSamples samples_;
+    mutable std::mutex mutex_;  // Guards the member below.
+    mutable std::vector<std::int64_t> seen_;
+};
+
+TEST(Resume, no_sample_is_repeated_or_skipped_when_ranks_come_and_go) {
+    spec::TrainerSpec spec = a_tiny_spec();
+    spec.micro_batch_size = 1;
+    store::MemoryStore store;
+    RecordingSamples samples;
+    std::int64_t next = 0;
+    for (const int ranks : {4, 2, 8}) {
+        spec.max_steps = next / spec.global_batch_size + 2;
+        comm::run_ranks(ranks, [&](comm::Comm& comm) {
+            Rank<float> rank(comm, spec);
+            CheckpointKeeper<float> keeper(
+                {.trainer = rank.trainer, .mesh = rank.mesh, .store = store, .spec = rank.spec});
+            rank.run(samples, &keeper);
+        });
+        std::vector<std::int64_t> wanted(static_cast<std::size_t>(2 * spec.global_batch_size));
+        std::iota(wanted.begin(), wanted.end(), next);
+        EXPECT_EQ(samples.take_sorted(), wanted) << ranks;
+        next += 2 * spec.global_batch_size;
     }
 }
 
