@@ -52,6 +52,7 @@ class TokenShardWriter {
   private:
     void append(std::span<const std::byte> bytes);
     void flush();
+    void write(std::span<const std::byte> bytes);
     void write_index();
 
     const std::filesystem::path prefix_;

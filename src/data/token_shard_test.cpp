@@ -2,7 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <csignal>
 #include <cstring>
 #include <functional>
 #include <numeric>
@@ -122,6 +124,26 @@ TEST(TokenShard, a_document_larger_than_the_buffer_is_whole) {
     std::iota(large.begin(), large.end(), 0);
     write_shard(dir.path() / "s", TokenType::int32, {{9}, large, {8}});
     EXPECT_EQ(read_shard(dir.path() / "s"), (std::vector<Document>{{9}, large, {8}}));
+}
+
+TEST(TokenShard, a_full_disk_is_reported_with_the_file_and_leaves_nothing) {
+    const TempDir dir;
+    rlimit before{};
+    ::getrlimit(RLIMIT_FSIZE, &before);
+    const rlimit small{.rlim_cur = 1u << 20, .rlim_max = before.rlim_max};
+    const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+    ::setrlimit(RLIMIT_FSIZE, &small);
+    // Past the buffer in one piece, and through it in many.
+    for (const std::size_t tokens : {1'500'000u, 1000u}) {
+        const std::string message = message_of([&] {
+            TokenShardWriter writer(dir.path() / "s", TokenType::int32);
+            for (int i = 0; i < 1000; ++i) writer.add_document(Document(tokens));
+        });
+        EXPECT_THAT(message, HasSubstr("s.bin"));
+        EXPECT_TRUE(fs::is_empty(dir.path()));
+    }
+    ::setrlimit(RLIMIT_FSIZE, &before);
+    std::signal(SIGXFSZ, handler);
 }
 
 TEST(TokenShard, an_id_outside_the_vocabulary_is_named_with_its_place) {

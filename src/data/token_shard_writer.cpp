@@ -85,20 +85,24 @@ void TokenShardWriter::add_shard(const TokenShard& shard) {
 void TokenShardWriter::append(std::span<const std::byte> bytes) {
     if (buffer_.size() + bytes.size() > kBufferBytes) flush();
     if (bytes.size() > kBufferBytes) {
-        write_all(bin_.get(), bytes);
+        write(bytes);
     } else {
         buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
     }
 }
 
 void TokenShardWriter::flush() {
+    write(buffer_);
+    buffer_.clear();
+}
+
+void TokenShardWriter::write(std::span<const std::byte> bytes) {
     try {
-        write_all(bin_.get(), buffer_);
+        write_all(bin_.get(), bytes);
     } catch (Error& error) {
         error.add_context("writing " + path_of(prefix_, ".bin").string());
         throw;
     }
-    buffer_.clear();
 }
 
 void TokenShardWriter::write_index() {
