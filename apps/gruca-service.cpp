@@ -37,6 +37,7 @@ std::vector<std::string> hidden_paths(const service::AwsFiles& files) {
     }
     std::vector<std::string> hidden;
     for (const std::filesystem::path& path : paths) {
+        if (std::filesystem::is_character_file(path)) continue;  // "/dev/null" stands for no file.
         hidden.push_back(std::filesystem::weakly_canonical(path));
     }
     return hidden;

@@ -118,6 +118,12 @@ void Service::publish_credentials(const ServiceOptions& options) {
             "AWS_SHARED_CREDENTIALS_FILE to {} and pass --endpoint-url {}",
             options.aws_files.credentials.string(), options.aws_files.config.string(),
             data_dir_.credentials().string(), endpoint_);
+    } else if (outcome == ProfileOutcome::not_a_file) {
+        log_warning(
+            "{} or {} is not a file, so the AWS profile `gruca` is not written. To use this "
+            "service, set AWS_SHARED_CREDENTIALS_FILE to {} and pass --endpoint-url {}",
+            options.aws_files.credentials.string(), options.aws_files.config.string(),
+            data_dir_.credentials().string(), endpoint_);
     }
 }
 

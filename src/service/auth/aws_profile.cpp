@@ -61,6 +61,11 @@ std::string read_if_there(const std::filesystem::path& path) {
     return std::filesystem::exists(path) ? read_file(path) : std::string();
 }
 
+// "/dev/null" is a usual way of saying "no file": to replace it would break the machine.
+bool may_be_written(const std::filesystem::path& path) {
+    return !std::filesystem::exists(path) || std::filesystem::is_regular_file(path);
+}
+
 void write_private(const std::filesystem::path& path, const std::string& content) {
     // A file kept elsewhere and linked here stays there.
     const std::filesystem::path target = std::filesystem::weakly_canonical(path);
@@ -129,15 +134,22 @@ std::optional<std::string> with_section(std::string_view text, std::string_view 
 }
 
 ProfileOutcome install_profile(const AwsFiles& files, const AwsProfile& profile) {
+    if (!may_be_written(files.credentials) || !may_be_written(files.config)) {
+        return ProfileOutcome::not_a_file;
+    }
     const std::string credentials = read_if_there(files.credentials);
-    const std::string config = read_if_there(files.config);
     const auto new_credentials = with_section(
         credentials, kProfileName, profile.access_key,
         {{"aws_access_key_id", profile.access_key}, {"aws_secret_access_key", profile.secret_key}});
+    if (!new_credentials) return ProfileOutcome::foreign;
+    // Some people keep both in one file; then the second change stands upon the first.
+    const bool one_file = std::filesystem::weakly_canonical(files.credentials) ==
+                          std::filesystem::weakly_canonical(files.config);
+    const std::string config = one_file ? *new_credentials : read_if_there(files.config);
     const auto new_config = with_section(
         config, "profile " + std::string(kProfileName), profile.access_key,
         {{"region", profile.region}, {"endpoint_url", profile.endpoint}, {"output", "json"}});
-    if (!new_credentials || !new_config) return ProfileOutcome::foreign;
+    if (!new_config) return ProfileOutcome::foreign;
     if (*new_credentials == credentials && *new_config == config) return ProfileOutcome::unchanged;
     if (*new_credentials != credentials) write_private(files.credentials, *new_credentials);
     if (*new_config != config) write_private(files.config, *new_config);

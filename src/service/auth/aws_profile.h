@@ -37,7 +37,8 @@ struct AwsProfile {
 enum class ProfileOutcome {
     written,
     unchanged,
-    foreign,  // Someone else's profile has the name, in one of the files; neither was changed.
+    foreign,     // Someone else's profile has the name, in one of the files; neither was changed.
+    not_a_file,  // One of them is a device or a directory, as /dev/null; neither was changed.
 };
 
 ProfileOutcome install_profile(const AwsFiles& files, const AwsProfile& profile);

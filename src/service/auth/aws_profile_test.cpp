@@ -120,6 +120,23 @@ TEST_F(AwsProfileTest, a_linked_file_is_written_where_it_lies) {
     EXPECT_THAT(read_file(scratch.path() / "real"), HasSubstr("[profile gruca]"));
 }
 
+TEST_F(AwsProfileTest, one_file_for_both_gets_both_sections) {
+    const AwsFiles one{.credentials = files.config, .config = files.config};
+    EXPECT_EQ(install_profile(one, profile), ProfileOutcome::written);
+    EXPECT_THAT(config(), HasSubstr("[gruca]\n"));
+    EXPECT_THAT(config(), HasSubstr("[profile gruca]\n"));
+    EXPECT_EQ(install_profile(one, profile), ProfileOutcome::unchanged);
+}
+
+TEST_F(AwsProfileTest, what_is_not_a_file_is_never_replaced) {
+    given("", "");
+    ASSERT_EQ(::mkfifo((scratch.path() / "pipe").c_str(), 0600), 0);
+    const AwsFiles odd{.credentials = files.credentials, .config = scratch.path() / "pipe"};
+    EXPECT_EQ(install_profile(odd, profile), ProfileOutcome::not_a_file);
+    EXPECT_TRUE(std::filesystem::is_fifo(odd.config));
+    EXPECT_EQ(credentials(), "");
+}
+
 TEST(AwsFilesTest, variables_name_the_files_and_home_is_the_default) {
     std::map<std::string, std::string> variables = {{"HOME", "/h"}};
     const auto variable = [&](const char* name) -> const char* {
