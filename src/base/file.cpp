@@ -65,8 +65,17 @@ std::size_t read_full(int fd, std::span<std::byte> into) {
     return done;
 }
 
+void require_replaceable(const std::filesystem::path& path) {
+    struct stat facts = {};
+    if (::lstat(path.c_str(), &facts) != 0 || S_ISREG(facts.st_mode) || S_ISLNK(facts.st_mode)) {
+        return;
+    }
+    throw Error(ErrorCode::invalid_argument, "not a file, so it is not replaced: " + path.string());
+}
+
 void write_file_atomic(const std::filesystem::path& path, std::string_view content,
                        WriteOptions options) {
+    require_replaceable(path);
     std::string pattern = path.string() + ".XXXXXX";
     UniqueFd fd(::mkostemp(pattern.data(), O_CLOEXEC));
     if (!fd.is_open()) throw_errno("cannot create a file beside " + path.string());

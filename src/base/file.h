@@ -45,6 +45,10 @@ void write_all(int fd, std::span<const std::byte> bytes);
 // Returns the bytes read; fewer than asked only at the end of the file.
 std::size_t read_full(int fd, std::span<std::byte> into);
 
+// Throws invalid_argument when `path` is a device, a pipe or a directory: to rename a file onto
+// "/dev/null" would break the machine. Whoever writes by renaming asks this first.
+void require_replaceable(const std::filesystem::path& path);
+
 struct WriteOptions {
     unsigned mode = 0644;
 };

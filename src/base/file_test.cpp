@@ -33,6 +33,13 @@ TEST(File, a_failed_write_names_the_path_and_leaves_nothing) {
     EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
 }
 
+TEST(File, what_is_not_a_file_is_not_replaced) {
+    const TempDir dir;
+    ASSERT_EQ(::mkfifo((dir.path() / "pipe").c_str(), 0600), 0);
+    EXPECT_THROW(write_file_atomic(dir.path() / "pipe", "x"), Error);
+    EXPECT_TRUE(std::filesystem::is_fifo(dir.path() / "pipe"));
+}
+
 TEST(File, a_read_is_bounded) {
     const TempDir dir;
     write_file_atomic(dir.path() / "big", std::string(100, 'x'));

@@ -45,6 +45,7 @@ class Copier {
 
     void object_to_file(const std::string& key, const fs::path& file) {
         if (file.has_parent_path()) fs::create_directories(file.parent_path());
+        require_replaceable(file);
         const fs::path partial = file.string() + ".part-" + std::to_string(::getpid());
         PartialFile guard{partial};
         UniqueFd fd = open_file(partial, O_WRONLY | O_CREAT | O_TRUNC);
