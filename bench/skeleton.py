@@ -67,8 +67,10 @@ def demo_figures():
     if not peer.exists():
         yield "demo_tokens_per_s", ours, "tokens/s", None, None
         return
-    done = subprocess.run([peer, ROOT / "bench/torch_peer.py", work], check=True, capture_output=True, text=True)
-    yield "demo_tokens_per_s", ours, "tokens/s", "PyTorch " + done.stdout.split()[0], float(done.stdout.split()[1])
+    # Which way of waiting suits PyTorch's threads depends on what else the machine does: the better counts.
+    runs = [subprocess.run([peer, ROOT / "bench/torch_peer.py", work], check=True, capture_output=True, text=True,
+                           env={**os.environ, **waiting}).stdout.split() for waiting in ({}, {"OMP_WAIT_POLICY": "passive"})]
+    yield "demo_tokens_per_s", ours, "tokens/s", "PyTorch " + runs[0][0], max(float(speed) for _, speed in runs)
 
 
 def build_figures():
@@ -86,10 +88,11 @@ def build_figures():
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--quick", action="store_true", help="only the service's figures")
+    parser.add_argument("--only", nargs="+", choices=["service", "demo", "build"], help="only these figures")
     options = parser.parse_args()
     assert shutil.which("unshare"), "util-linux is missing"
-    for part in [service_figures] if options.quick else [service_figures, demo_figures, build_figures]:
+    parts = dict(service=service_figures, demo=demo_figures, build=build_figures)
+    for part in [parts[name] for name in options.only or parts]:
         for figure, value, unit, peer, peer_value in part():
             higher_is_better = unit.endswith("/s")
             ratio = None if peer_value is None else (value / peer_value if higher_is_better else peer_value / value)
