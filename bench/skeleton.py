@@ -76,8 +76,8 @@ def demo_figures():
 def build_figures():
     with tempfile.TemporaryDirectory(prefix="gruca-build-") as build:
         begin = time.perf_counter()
-        subprocess.run(["cmake", "-S", ROOT, "-B", build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DCCACHE=CCACHE-NOTFOUND"],
-                       check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(["cmake", "--preset", "release", "-B", build, "-DCCACHE=CCACHE-NOTFOUND"], cwd=ROOT, check=True,
+                       stdout=subprocess.DEVNULL)
         subprocess.run(["cmake", "--build", build], check=True, stdout=subprocess.DEVNULL)
         yield "clean_build_s", time.perf_counter() - begin, "s", None, None
     begin = time.perf_counter()
