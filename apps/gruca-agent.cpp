@@ -1,5 +1,6 @@
 // The supervisor of one node. `gruca-agent --config <file>` runs until the service releases the
-// node; `gruca-agent --keeper` is what it starts as process 1 of a job, and of no use to people.
+// node; `gruca-agent --keeper` is what it starts as process 1 of a job, and of no use to people;
+// `gruca-agent --probe` is what `gruca doctor` asks.
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -12,6 +13,7 @@
 
 #include "agent/agent.h"
 #include "agent/keeper.h"
+#include "agent/probe.h"
 #include "agent/service_link.h"
 #include "base/boundary.h"
 #include "base/clock.h"
@@ -51,11 +53,20 @@ void run_agent(const fs::path& config_file, const Clock& clock) {
     agent.run();
 }
 
+int print_probe() {
+    const std::optional<Error> failure = run_guarded(
+        [] { std::puts(agent::probe_machine(fs::read_symlink("/proc/self/exe")).dump().c_str()); });
+    if (!failure) return 0;
+    std::fprintf(stderr, "gruca-agent: %s\n", failure->what());
+    return exit_code(failure->code());
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
     const SystemClock clock;
     if (argc == 2 && std::string_view(argv[1]) == "--keeper") return agent::run_keeper(clock);
+    if (argc == 2 && std::string_view(argv[1]) == "--probe") return print_probe();
     if (argc != 3 || std::string_view(argv[1]) != "--config") {
         std::fputs("usage: gruca-agent --config <file>\n", stderr);
         return 2;

@@ -25,6 +25,7 @@ std::vector<Command> job_commands();
 std::vector<Command> store_commands();
 std::vector<Command> data_commands();
 std::vector<Command> model_commands();
+std::vector<Command> doctor_commands();
 
 // Options that many commands share.
 OptionShape data_dir_option();

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/fake_world.h"
+#include "spec/event.h"
 
 namespace gruca::cli {
 namespace {
@@ -30,13 +31,15 @@ class Commands : public testing::Test {
 TEST_F(Commands, the_program_explains_itself_at_every_level) {
     const std::string overview = world.printed({});
     EXPECT_EQ(world.printed({"--help"}), overview);
-    for (const auto list :
-         {&service_commands, &job_commands, &store_commands, &data_commands, &model_commands}) {
+    for (const auto list : {&service_commands, &job_commands, &store_commands, &data_commands,
+                            &model_commands, &doctor_commands}) {
         for (const Command& command : list()) {
             EXPECT_THAT(overview, HasSubstr(command.shape.name));
-            const std::string help = world.printed(
-                {command.shape.name.substr(6, command.shape.name.rfind(' ') - 6),
-                 command.shape.name.substr(command.shape.name.rfind(' ') + 1), "--help"});
+            const std::string help = world.printed([&] {
+                std::vector<std::string> words = split(command.shape.name.substr(6), ' ');
+                words.push_back("--help");
+                return words;
+            }());
             EXPECT_THAT(help, AllOf(StartsWith("Usage: " + command.shape.name + " [options]"),
                                     HasSubstr("\nExample:\n  gruca ")));
             EXPECT_EQ(help, help_text(command.shape));
@@ -49,8 +52,7 @@ TEST_F(Commands, the_program_explains_itself_at_every_level) {
 TEST(CommandLine, the_reference_page_is_what_the_commands_say) {
     const std::string path = GRUCA_SOURCE_DIR "/docs/reference/command-line.md";
     if (std::getenv("GRUCA_WRITE_DOCS")) write_file_atomic(path, command_line_page());
-    EXPECT_EQ(read_file(path), command_line_page())
-        << "write it anew: ./dev docs";
+    EXPECT_EQ(read_file(path), command_line_page()) << "write it anew: ./dev docs";
 }
 
 TEST_F(Commands, a_mistyped_command_is_refused_with_the_one_meant) {
@@ -90,6 +92,11 @@ class JobCommands : public Commands {
                 {{"TrainingJobArn", "arn:" + request.at("TrainingJobName").as_string()}});
         };
         world.answers["DescribeTrainingJob"] = [this](const Json&) { return description; };
+        world.answers["DescribeNodes"] = [](const Json&) {
+            return Json::parse(R"({"Nodes": [{"Host": "algo-1", "Address": "127.64.0.1",
+                "Phase": "uploaded", "Ended": true, "ExitCode": 0}]})");
+        };
+        world.answers["DescribeLogStreams"] = [](const Json&) { return Json::object(); };
         world.answers["StopTrainingJob"] = [](const Json&) { return Json::object(); };
     }
 
@@ -103,7 +110,8 @@ class JobCommands : public Commands {
         "CreationTime": 1796117400.5, "BillableTimeInSeconds": 90,
         "ModelArtifacts": {"S3ModelArtifacts": "s3://out/hello/output/model.tar.gz"},
         "SecondaryStatusTransitions": [
-            {"Status": "Starting", "StartTime": 1796117400.5, "StatusMessage": "Starting it"},
+            {"Status": "Starting", "StartTime": 1796117400.5, "EndTime": 1796117490,
+             "StatusMessage": "Starting it"},
             {"Status": "Completed", "StartTime": 1796117490, "StatusMessage": "Done"}]})");
 };
 
@@ -195,6 +203,15 @@ TEST_F(JobCommands, json_is_the_answer_of_the_api) {
 }
 
 TEST_F(JobCommands, describe_says_how_the_job_stands_and_how_it_came_there) {
+    world.answers["DescribeLogStreams"] = [](const Json&) {
+        return Json::parse(R"({"logStreams": [{"logStreamName": "hello/algo-1-1796117400"}]})");
+    };
+    world.answers["GetLogEvents"] = [](const Json& asked) {
+        EXPECT_FALSE(asked.at("startFromHead").as_bool());  // A log may be a gigabyte.
+        const std::string event =
+            spec::event_line(spec::StepEvent{.step = 7, .steps = 9, .loss = 2.5});
+        return Json::object({{"events", Json::array({Json::object({{"message", event}})})}});
+    };
     EXPECT_EQ(world.printed({"job", "describe", "hello"}),
               R"(hello is Completed; billable seconds: 90
 Model: s3://out/hello/output/model.tar.gz
@@ -203,8 +220,12 @@ ARN: arn:hello
 Image: gruca/host
 Instances: 2 x ml.m5.large
 Created: 2026-12-01T09:30:00.500Z
-09:30:00  Starting     Starting it
-09:31:30  Completed    Done
+Timeline:
+  09:30:00  queued        1 min 30 s  ########################
+  09:31:30  Completed: Done
+Nodes:
+  algo-1    127.64.0.1       uploaded, exit code 0
+Training: step 7/9  loss 2.5000
 )");
 }
 
@@ -332,6 +353,11 @@ class ServiceCommands : public Commands {
             }
             return Json::object({{"TrainingJobSummaries", list}});
         };
+        world.answers["DescribeNodes"] = [](const Json&) {
+            return Json::parse(R"({"Nodes": [{"Host": "algo-1", "Address": "127.64.0.1",
+                "Phase": "uploaded", "Ended": true, "ExitCode": 0}]})");
+        };
+        world.answers["DescribeLogStreams"] = [](const Json&) { return Json::object(); };
         world.answers["StopTrainingJob"] = [this](const Json& asked) {
             stopped.push_back(asked.at("TrainingJobName").as_string());
             return Json::object();

@@ -13,8 +13,8 @@ namespace {
 
 std::vector<Command> all_commands() {
     std::vector<Command> all;
-    for (auto* list :
-         {&service_commands, &job_commands, &store_commands, &data_commands, &model_commands}) {
+    for (auto* list : {&service_commands, &job_commands, &store_commands, &data_commands,
+                       &model_commands, &doctor_commands}) {
         std::vector<Command> some = list();
         std::move(some.begin(), some.end(), std::back_inserter(all));
     }
@@ -50,9 +50,11 @@ int run_command(Context& context, const std::vector<std::string>& words) {
         const std::vector<std::string> name = split(command.shape.name, ' ');
         has_noun = has_noun || name.at(1) == words[0];
         names.push_back(command.shape.name.substr(6));
-        if (words.size() < 2 || name.at(1) != words[0] || name.at(2) != words[1]) continue;
-        const Arguments arguments =
-            Arguments::parse(command.shape, {words.begin() + 2, words.end()});
+        const std::size_t given = name.size() - 1;  // "job list", but "doctor" alone.
+        if (words.size() < given || !std::equal(name.begin() + 1, name.end(), words.begin()))
+            continue;
+        const Arguments arguments = Arguments::parse(
+            command.shape, {words.begin() + static_cast<std::ptrdiff_t>(given), words.end()});
         if (!arguments.wants_help()) return command.run(context, arguments);
         context.out << help_text(command.shape);
         return 0;

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/job_logs.h"
+#include "cli/job_report.h"
 #include "cli/job_request.h"
 #include "cli/job_view.h"
 
@@ -143,19 +144,27 @@ int list_jobs(Context& context, const Arguments& arguments) {
 }
 
 int describe_job(Context& context, const Arguments& arguments) {
-    const Json answer = describe(*connect(context, arguments), arguments.operand(0));
+    const std::string job = arguments.operand(0);
+    const std::unique_ptr<Api> api = connect(context, arguments);
+    const Json answer = describe(*api, job);
     if (arguments.has("--json")) {
         print_json(context, answer);
         return 0;
     }
     const Json* algorithm = answer.find("AlgorithmSpecification");
-    context.out << outcome_text(answer) << "ARN: " << answer.get_string("TrainingJobArn") << "\n"
+    const std::string reason = answer.get_string("FailureReason");
+    context.out << outcome_text(answer) << (reason.empty() ? "" : hint_text(reason, job))
+                << "ARN: " << answer.get_string("TrainingJobArn") << "\n"
                 << "Image: " << (algorithm ? algorithm->get_string("TrainingImage") : "") << "\n"
                 << "Instances: " << instance_text(answer) << "\n"
-                << "Created: " << iso8601(time_member(answer, "CreationTime")) << "\n";
-    JobView view(context, {});
-    view.take_description(answer);
-    view.settle();
+                << "Created: " << iso8601(time_member(answer, "CreationTime")) << "\n"
+                << timeline_text(answer, context.clock.now())
+                << nodes_text(
+                       api->call("Gruca.DescribeNodes", Json::object({{"TrainingJobName", job}})));
+    TrainingProgress progress;
+    JobLogs(*api, job).read_last("algo-1",
+                                 [&](const LogLine& line) { progress.take(line.message); });
+    if (const auto line = progress.line()) context.out << "Training: " << *line << "\n";
     return 0;
 }
 
@@ -260,7 +269,10 @@ std::vector<Command> job_commands() {
         create_command(),
         list_command(),
         {.shape = {.name = "gruca job describe",
-                   .summary = "Says how a training job stands, and how it came there.",
+                   .summary =
+                       "Says how a training job stands and how it came there: how long each stage "
+                       "took, where its nodes are, how far the training is, and what to do "
+                       "about a failure.",
                    .options = {json_option(), data_dir_option()},
                    .operands = {"<job>"},
                    .example = "gruca job describe hello"},

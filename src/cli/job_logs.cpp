@@ -19,6 +19,28 @@ std::string host_of(const std::string& stream) {
     return name.substr(0, dash == 0 ? std::string::npos : dash);
 }
 
+Json events_request(const std::string& stream, bool from_head) {
+    return Json::object({{"logGroupName", kGroup},
+                         {"logStreamName", stream},
+                         {"startFromHead", from_head},
+                         {"limit", kEventsPerPage}});
+}
+
+std::vector<LogLine> lines_of(const Json& page, const std::string& stream) {
+    std::vector<LogLine> lines;
+    const Json* events = page.find("events");
+    if (events == nullptr) return lines;
+    for (const Json& event : events->as_array()) {
+        LogLine line{.timestamp_ms = event.get_int("timestamp"),
+                     .host = host_of(stream),
+                     .message = event.get_string("message"),
+                     .event = event};
+        line.event.set("logStreamName", stream);
+        lines.push_back(std::move(line));
+    }
+    return lines;
+}
+
 }  // namespace
 
 void JobLogs::find_streams() {
@@ -46,25 +68,11 @@ void JobLogs::find_streams() {
 
 std::vector<LogLine> JobLogs::next_page(const std::string& stream) {
     std::string& token = token_of_[stream];
-    Json request = Json::object({{"logGroupName", kGroup},
-                                 {"logStreamName", stream},
-                                 {"startFromHead", true},
-                                 {"limit", kEventsPerPage}});
+    Json request = events_request(stream, true);
     if (!token.empty()) request.set("nextToken", token);
     const Json page = api_.call("Logs_20140328.GetLogEvents", request);
     token = page.get_string("nextForwardToken");
-    std::vector<LogLine> lines;
-    const Json* events = page.find("events");
-    if (events == nullptr) return lines;
-    for (const Json& event : events->as_array()) {
-        LogLine line{.timestamp_ms = event.get_int("timestamp"),
-                     .host = host_of(stream),
-                     .message = event.get_string("message"),
-                     .event = event};
-        line.event.set("logStreamName", stream);
-        lines.push_back(std::move(line));
-    }
-    return lines;
+    return lines_of(page, stream);
 }
 
 void JobLogs::read_new(std::size_t instances, const std::function<void(const LogLine&)>& visit) {
@@ -84,6 +92,15 @@ void JobLogs::read_new(std::size_t instances, const std::function<void(const Log
         });
         for (const LogLine& line : lines) visit(line);
         unfinished = std::move(more);
+    }
+}
+
+void JobLogs::read_last(const std::string& host, const std::function<void(const LogLine&)>& visit) {
+    find_streams();
+    for (const auto& [stream, token] : token_of_) {
+        if (host_of(stream) != host) continue;
+        const Json page = api_.call("Logs_20140328.GetLogEvents", events_request(stream, false));
+        for (const LogLine& line : lines_of(page, stream)) visit(line);
     }
 }
 

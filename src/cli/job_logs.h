@@ -32,6 +32,9 @@ class JobLogs {
     // `instances` is how many streams there will be at last.
     void read_new(std::size_t instances, const std::function<void(const LogLine&)>& visit);
 
+    // Visits the last lines of one host, a page of them; none when it has no log.
+    void read_last(const std::string& host, const std::function<void(const LogLine&)>& visit);
+
   private:
     void find_streams();
     std::vector<LogLine> next_page(const std::string& stream);

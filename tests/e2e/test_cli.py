@@ -1,12 +1,12 @@
 """The CLI as a person uses it."""
 
 import json
+import os
 
 from conftest import APPS, running_service
 
 
 def test_a_service_is_started_found_and_stopped(tmp_path):
-    import os
     import subprocess
     env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "GRUCA_HOME": str(tmp_path / "data"),
            "AWS_SHARED_CREDENTIALS_FILE": str(tmp_path / "aws/credentials"), "AWS_CONFIG_FILE": str(tmp_path / "aws/config")}
@@ -40,6 +40,27 @@ def test_jobs_are_created_followed_described_and_listed(service):
                            "--", "sh", "-c", "exit 7", check=False)
     assert failed.returncode != 0 and "exit code: 7" in failed.stdout + failed.stderr
     assert service.gruca("job", "wait", "bad", check=False).returncode != 0
+
+
+def test_a_failed_job_is_explained_by_its_timeline_its_nodes_and_a_hint(service):
+    service.gruca("job", "create", "--name", "sad", "--image", "gruca/host", "--output", "s3://out", "--instances", "2", "--follow",
+                  "--", "sh", "-c", "[ $(hostname) = algo-1 ] && exec sleep 30; echo the disk is on fire; exit 3", check=False)
+    told = service.gruca("job", "describe", "sad").stdout
+    assert "the disk is on fire" in told and "exit code: 3, on algo-2" in told
+    assert "Hint: " in told and "docs/guide/when-a-job-fails.md" in told
+    stages = [line.split()[1] for line in told.split("Timeline:\n")[1].splitlines() if line[2:3].isdigit()]
+    assert stages == ["queued", "starting", "downloading", "training", "Failed:"], told
+    nodes = told.split("Nodes:\n")[1]
+    assert nodes.index("algo-1") < nodes.index("algo-2") and "exit code 3" in nodes
+
+
+def test_the_doctor_finds_this_machine_usable_and_leaves_nothing_behind(service, tmp_path):
+    before = sorted(os.listdir("/sys/fs/cgroup/memory")) if os.path.isdir("/sys/fs/cgroup/memory") else []
+    said = json.loads(service.gruca("doctor", "--json").stdout)
+    assert said["usable"] and {one["subject"] for one in said["findings"]} >= {"sandbox", "cgroups", "disk", "memory", "processor"}
+    assert "Jobs can run here" in service.gruca("doctor").stdout
+    probes = [name for name in os.listdir("/sys/fs/cgroup/memory") if "gruca-probe" in name] if before else []
+    assert probes == []
 
 
 def test_the_store_takes_lists_returns_and_removes(service, tmp_path):

@@ -174,6 +174,19 @@ TEST_F(ApiTest, names_are_used_once_and_unknown_ones_are_refused_as_sdks_expect)
     EXPECT_THAT(outcome("SageMaker.StopTrainingJob", nobody), StartsWith("ResourceNotFound"));
 }
 
+TEST_F(ApiTest, the_nodes_of_a_job_are_described_as_far_as_they_are_heard_of) {
+    const Json of_job = Json::object({{"TrainingJobName", "job"}});
+    EXPECT_THAT(outcome("Gruca.DescribeNodes", of_job), StartsWith("ResourceNotFound"));
+    EXPECT_THAT(outcome("Gruca.DescribeNodes"), StartsWith("ValidationException"));
+    training("job");
+    const Json answer = running.admin->call("Gruca.DescribeNodes", of_job);
+    ASSERT_EQ(answer.at("Nodes").as_array().size(), 1u);
+    const Json& node = answer.at("Nodes").as_array().front();
+    EXPECT_EQ(node.get_string("Host"), "algo-1");
+    EXPECT_EQ(node.get_string("Phase"), "training");
+    EXPECT_FALSE(node.at("Ended").as_bool());
+}
+
 TEST_F(ApiTest, a_list_is_paged_sorted_and_filtered) {
     for (int i = 0; i < 7; ++i) {
         running.create("job-" + std::to_string(i));

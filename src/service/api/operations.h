@@ -31,6 +31,7 @@ Outcome get_caller_identity(const Context& context, const Call& call);
 void poll_order(const Context& context, const Call& call, const Responder& responder);
 void report_node(const Context& context, const Call& call, const Responder& responder);
 Outcome append_log(const Context& context, const Call& call);
+Outcome describe_nodes(const Context& context, const Call& call);
 
 // Hands a command to the core and answers with what control replies. `not_found` is the AWS name
 // for that failure where it is not the usual one.

@@ -52,6 +52,7 @@ const std::vector<Operation>& operations() {
         {"STS", "GetCallerIdentity", Who::admin_or_job, Body::form, at_once(get_caller_identity)},
         {"Gruca", "PollOrder", Who::node, Body::json, poll_order},
         {"Gruca", "ReportNode", Who::node, Body::json, report_node},
+        {"Gruca", "DescribeNodes", Who::admin, Body::json, at_once(describe_nodes)},
         {"Gruca", "AppendLog", Who::node, Body::bytes, at_once(append_log)},
     };
     return table;

@@ -1,0 +1,17 @@
+// agent/probe.h
+//
+// Tries, for real and without leaving a trace, what an agent needs of its machine. `gruca doctor`
+// asks for it through `gruca-agent --probe`, because only this room knows how a job is isolated.
+#pragma once
+
+#include <filesystem>
+
+#include "base/json.h"
+
+namespace gruca::agent {
+
+// {"sandbox": {"why": ""}, "cgroups": {"groups": ["/sys/fs/cgroup/memory/gruca-probe-1"]}}; `why`
+// says what does not work, empty when it works. `program` is gruca-agent.
+Json probe_machine(const std::filesystem::path& program);
+
+}  // namespace gruca::agent
