@@ -1,13 +1,11 @@
 // The promises of net/http_server.h, held with raw sockets: what is sent is bytes, not requests.
 #include "net/http_server.h"
 
-#include <arpa/inet.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,6 +20,7 @@
 #include "base/queue.h"
 #include "base/random.h"
 #include "base/text.h"
+#include "net/raw_client.h"
 
 namespace gruca::net {
 namespace {
@@ -30,71 +29,6 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
-
-// One raw connection.
-class Client {
-  public:
-    explicit Client(std::uint16_t port) : Client() { connect(port); }
-    Client() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-        // A test that would wait for ever fails instead.
-        const timeval patience{.tv_sec = 20, .tv_usec = 0};
-        ::setsockopt(fd_.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    }
-
-    void connect(std::uint16_t port) {
-        sockaddr_in address{};
-        address.sin_family = AF_INET;
-        address.sin_port = htons(port);
-        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        ASSERT_EQ(::connect(fd_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-    }
-
-    void send(std::string_view bytes) {
-        while (!bytes.empty()) {
-            const auto sent = ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-            if (sent <= 0) return;  // The server has closed: what it answered says why.
-            bytes.remove_prefix(static_cast<std::size_t>(sent));
-        }
-    }
-
-    // One response: the head, and as much body as it promises.
-    std::string receive() {
-        while (buffer_.find("\r\n\r\n") == std::string::npos) {
-            if (!receive_some()) return std::exchange(buffer_, "");
-        }
-        const std::size_t head = buffer_.find("\r\n\r\n") + 4;
-        const std::string lower = to_lower(buffer_.substr(0, head));
-        const std::size_t at = lower.find("content-length: ");
-        const std::size_t length = at == std::string::npos ? 0 : std::stoul(lower.substr(at + 16));
-        while (buffer_.size() < head + length && receive_some()) {
-        }
-        std::string response = buffer_.substr(0, head + length);
-        buffer_.erase(0, head + length);
-        return response;
-    }
-
-    // Everything until the server closes.
-    std::string receive_all() {
-        while (receive_some()) {
-        }
-        return std::exchange(buffer_, "");
-    }
-
-    void finish_sending() { ::shutdown(fd_.get(), SHUT_WR); }
-
-  private:
-    bool receive_some() {
-        char bytes[4096];
-        const auto n = ::recv(fd_.get(), bytes, sizeof bytes, 0);
-        if (n < 0 && errno != ECONNRESET) ADD_FAILURE() << "nothing received in time";
-        if (n <= 0) return false;
-        buffer_.append(bytes, static_cast<std::size_t>(n));
-        return true;
-    }
-
-    UniqueFd fd_;
-    std::string buffer_;
-};
 
 // Answers with what it was asked.
 void echo(HttpRequest request, HttpReply reply) {
@@ -105,7 +39,7 @@ void echo(HttpRequest request, HttpReply reply) {
 
 std::string exchange(const std::string& bytes, HttpServerOptions options = {}) {
     HttpServer server(options, echo);
-    Client client(server.port());
+    RawClient client(server.port());
     client.send(bytes);
     client.finish_sending();
     return client.receive_all();
@@ -129,7 +63,7 @@ TEST(HttpServer, reads_chunked_bodies_and_keeps_trailers_out_of_the_headers) {
 
 TEST(HttpServer, keeps_the_connection_and_answers_pipelined_requests_in_order) {
     HttpServer server({}, echo);
-    Client client(server.port());
+    RawClient client(server.port());
     std::string pipeline;
     for (int i = 0; i < 20; ++i) {
         pipeline +=
@@ -148,7 +82,7 @@ TEST(HttpServer, closes_when_the_client_says_so_or_speaks_http_1_0) {
          {std::string("GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"),
           std::string("GET / HTTP/1.0\r\n\r\n")}) {
         HttpServer server({}, echo);
-        Client client(server.port());
+        RawClient client(server.port());
         client.send(bytes);
         EXPECT_THAT(client.receive_all(), StartsWith("HTTP/1.1 200")) << bytes;  // And then EOF.
     }
@@ -156,7 +90,7 @@ TEST(HttpServer, closes_when_the_client_says_so_or_speaks_http_1_0) {
 
 TEST(HttpServer, answers_head_with_the_length_alone) {
     HttpServer server({}, [](HttpRequest, HttpReply reply) { reply.send({.body = "12345"}); });
-    Client client(server.port());
+    RawClient client(server.port());
     client.send("HEAD / HTTP/1.1\r\nHost: h\r\n\r\n");
     client.finish_sending();
     EXPECT_THAT(client.receive_all(),
@@ -220,7 +154,7 @@ TEST(HttpServer, a_body_may_have_its_limit_and_no_more) {
 
 TEST(HttpServer, expect_100_continue_is_answered_before_the_body_comes) {
     HttpServer server({.body_bytes_max = 10}, echo);
-    Client client(server.port());
+    RawClient client(server.port());
     const std::string head = "PUT / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\n";
     client.send(head + "Content-Length: 3\r\n\r\n");
     EXPECT_EQ(client.receive(), "HTTP/1.1 100 Continue\r\n\r\n");
@@ -234,7 +168,7 @@ TEST(HttpServer, a_client_too_slow_is_cut_off) {
     HttpServer server({.read_timeout = std::chrono::milliseconds(50)}, echo);
     for (const char* part :
          {"", "GET / HT", "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nab"}) {
-        Client client(server.port());
+        RawClient client(server.port());
         client.send(part);
         EXPECT_EQ(client.receive_all(), "") << part;
     }
@@ -243,15 +177,15 @@ TEST(HttpServer, a_client_too_slow_is_cut_off) {
 TEST(HttpServer, connections_over_the_limit_are_closed_and_room_is_given_back) {
     HttpServer server({.connections_max = 1}, echo);
     {
-        Client first(server.port());
+        RawClient first(server.port());
         first.send(kGet);
         EXPECT_THAT(first.receive(), StartsWith("HTTP/1.1 200"));
-        Client second(server.port());
+        RawClient second(server.port());
         second.send(kGet);
         EXPECT_EQ(second.receive_all(), "");
     }
     for (;;) {  // The server learns of the end of `first` in its own time.
-        Client third(server.port());
+        RawClient third(server.port());
         third.send(kGet);
         if (third.receive().starts_with("HTTP/1.1 200")) break;
     }
@@ -266,10 +200,10 @@ TEST(HttpServer, a_reply_may_be_kept_and_sent_later_without_holding_a_thread) {
             echo(std::move(request), std::move(reply));
         }
     });
-    Client poll(server.port());
+    RawClient poll(server.port());
     poll.send("GET /poll HTTP/1.1\r\nHost: h\r\n\r\n");
     const HttpReply reply = *kept.pop();
-    Client other(server.port());
+    RawClient other(server.port());
     other.send(kGet);
     EXPECT_THAT(other.receive(), StartsWith("HTTP/1.1 200"));
     reply.send({.body = "first"});
@@ -287,7 +221,7 @@ TEST(HttpServer, a_handler_that_throws_or_forgets_gives_500_and_the_connection_l
         }
         if (request.target == "/") echo(std::move(request), std::move(reply));
     });
-    Client client(server.port());
+    RawClient client(server.port());
     for (const char* target : {"/throws", "/forgets", "/splits"}) {
         client.send("GET " + std::string(target) + " HTTP/1.1\r\nHost: h\r\n\r\n");
         EXPECT_THAT(client.receive(),
@@ -303,10 +237,10 @@ TEST(HttpServer, stop_answers_503_to_who_waits_and_outlives_kept_replies) {
     Queue<HttpReply> kept(10);
     std::optional<HttpServer> server(std::in_place, HttpServerOptions{},
                                      [&](HttpRequest, HttpReply reply) { kept.push(reply); });
-    Client waiting(server->port());
+    RawClient waiting(server->port());
     waiting.send(kGet);
     std::optional<HttpReply> reply = kept.pop();
-    Client idle(server->port());
+    RawClient idle(server->port());
     server->stop();
     server->stop();  // Once more does nothing.
     EXPECT_THAT(waiting.receive_all(), StartsWith("HTTP/1.1 503"));
@@ -325,7 +259,7 @@ TEST(HttpServer, stop_returns_when_every_handler_has_returned) {
         leave.get_future().wait();
         left = true;
     });
-    Client client(server.port());
+    RawClient client(server.port());
     client.send(kGet);
     entered.get_future().wait();
     std::jthread stopper([&] {
@@ -334,6 +268,24 @@ TEST(HttpServer, stop_returns_when_every_handler_has_returned) {
     });
     EXPECT_THAT(client.receive_all(), StartsWith("HTTP/1.1 503"));  // While the handler is busy.
     leave.set_value();
+}
+
+TEST(HttpServer, listens_on_more_addresses_with_the_same_port) {
+    HttpServer server({}, echo);
+    server.listen("127.0.0.2");
+    server.listen("127.0.0.2");  // Once more does nothing.
+    server.listen("127.0.0.1");
+    for (const char* address : {"127.0.0.1", "127.0.0.2"}) {
+        RawClient client;
+        client.connect(server.port(), address);
+        client.send(kGet);
+        EXPECT_THAT(client.receive(), StartsWith("HTTP/1.1 200")) << address;
+    }
+    EXPECT_THROW(server.listen("192.0.2.1"), Error);  // Not an address of any machine.
+    EXPECT_THROW(server.listen("nonsense"), Error);
+    server.stop();
+    RawClient late;
+    EXPECT_FALSE(late.try_connect(server.port(), "127.0.0.2"));
 }
 
 TEST(HttpServer, a_port_in_use_is_unavailable_and_named) {
@@ -394,7 +346,7 @@ class NoDescriptors {
 
 TEST(HttpServer, accepting_goes_on_when_descriptors_run_out_and_come_back) {
     HttpServer server({}, echo);
-    Client client;
+    RawClient client;
     {
         const NoDescriptors none;
         client.connect(server.port());
@@ -423,12 +375,12 @@ TEST(HttpServer, damaged_requests_never_bring_it_down) {
             if (kind == 1) bytes.insert(at, 1, spice);
             if (kind == 2) bytes.erase(at, 1);
         }
-        Client client(server.port());
+        RawClient client(server.port());
         client.send(bytes);
         client.finish_sending();
         client.receive_all();
     }
-    Client client(server.port());
+    RawClient client(server.port());
     client.send(kGet);
     EXPECT_THAT(client.receive(), StartsWith("HTTP/1.1 200"));
 }
@@ -439,7 +391,7 @@ TEST(HttpServer, many_clients_at_once_are_each_answered_with_their_own) {
     std::atomic<int> right = 0;
     for (int c = 0; c < 8; ++c) {
         clients.emplace_back([&, c] {
-            Client client(server.port());
+            RawClient client(server.port());
             for (int i = 0; i < 50; ++i) {
                 const std::string body = std::to_string(c * 1000 + i);
                 client.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: " +

@@ -1,0 +1,236 @@
+#include "net/http_session.h"
+
+#include <atomic>
+#include <boost/asio/write.hpp>
+#include <boost/beast/http/read.hpp>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "net/http_head.h"
+
+namespace gruca::net {
+namespace {
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = boost::beast::http;
+
+constexpr auto kLingerPatience = std::chrono::seconds(2);
+constexpr std::size_t kLingerBytesMax = 64u << 20;
+constexpr std::size_t kIdleBufferBytesMax = 16u << 10;  // What an idle connection may hold.
+
+class SessionSink final : public HttpReply::Sink {
+  public:
+    explicit SessionSink(std::shared_ptr<Session> session) : session_(std::move(session)) {}
+    SessionSink(const SessionSink&) = delete;
+    SessionSink& operator=(const SessionSink&) = delete;
+    ~SessionSink() override { answer(plain_response(500, "the request was not answered")); }
+
+    void send(HttpResponse response) override { answer(std::move(response)); }
+
+  private:
+    void answer(HttpResponse response) {
+        if (!sent_.exchange(true)) session_->post_reply(std::move(response));
+    }
+
+    const std::shared_ptr<Session> session_;
+    std::atomic<bool> sent_ = false;
+};
+
+}  // namespace
+
+Session::Session(asio::ip::tcp::socket socket, SessionHost& host, std::shared_ptr<Loop> loop)
+    : loop_(std::move(loop)), host_(host), stream_(std::move(socket)) {
+    // One read of a body may ask for this much besides what has been read.
+    buffer_.max_size(host.options().head_bytes_max + (128u << 10));
+}
+
+void Session::start() {
+    beast::error_code ignored;
+    stream_.socket().set_option(asio::ip::tcp::no_delay(true), ignored);
+    host_.opened(*this);
+    read_head();
+}
+
+void Session::resume(std::string_view received) {
+    host_.opened(*this);
+    if (!received.empty()) {
+        asio::buffer_copy(buffer_.prepare(received.size()), asio::buffer(received));
+        buffer_.commit(received.size());
+    }
+    read_head();
+}
+
+void Session::read_head() {
+    state_ = State::reading;
+    if (buffer_.size() == 0 && buffer_.capacity() > kIdleBufferBytesMax) buffer_.shrink_to_fit();
+    parser_.emplace();
+    parser_->header_limit(static_cast<std::uint32_t>(host_.options().head_bytes_max));
+    parser_->body_limit(boost::none);  // Which one holds is known after the head.
+    stream_.expires_after(host_.options().read_timeout);
+    http::async_read_header(stream_, buffer_, *parser_,
+                            then([](Session& self, beast::error_code error, std::size_t bytes) {
+                                error ? self.failed_to_read(error) : self.after_head(bytes);
+                            }));
+}
+
+void Session::after_head(std::size_t bytes) {
+    const auto& head = parser_->get();
+    // The parser's own limit is for heads that do not end, and lets others pass by a little.
+    if (bytes > host_.options().head_bytes_max) {
+        return refuse(plain_response(431, "the request's head is too long"));
+    }
+    if (const auto fault = fault_of_head(head)) return refuse(plain_response(400, *fault));
+    // Copied now, because trailers of a chunked body would be added to the parser's fields.
+    request_ = {.method = std::string(head.method_string()), .target = std::string(head.target())};
+    for (const auto& field : head) {
+        request_.headers.add(std::string(field.name_string()), std::string(field.value()));
+    }
+    wants_head_only_ = request_.method == "HEAD";
+    closes_after_write_ = !head.keep_alive();
+    const bool expects_continue = head.version() == 11 && !parser_->is_done() &&
+                                  to_lower(head[http::field::expect]) == "100-continue";
+    const auto& streams = host_.options().streams;
+    if (streams.selects && streams.selects(request_)) return hand_over(expects_continue);
+    const std::size_t body_bytes_max = host_.options().body_bytes_max;
+    if (parser_->content_length().value_or(0) > body_bytes_max) {
+        return refuse(plain_response(413, "the request's body is too long"));
+    }
+    parser_->body_limit(body_bytes_max);
+    expects_continue ? say_continue() : read_body();
+}
+
+void Session::hand_over(bool expects_continue) {
+    if (!host_.has_room_for_stream()) return refuse(host_.options().streams.busy);
+    StreamRequest request{
+        .socket = {},
+        .head = std::move(request_),
+        .received = std::string(static_cast<const char*>(buffer_.data().data()), buffer_.size()),
+        .expects_continue = expects_continue,
+        .keeps_alive = !closes_after_write_,
+        .knows_chunks = parser_->get().version() == 11};
+    if (!parser_->chunked()) request.body_bytes = parser_->content_length().value_or(0);
+    beast::error_code failed;
+    request.socket = UniqueFd(stream_.release_socket().release(failed));
+    state_ = State::closed;
+    SessionHost& host = host_;
+    host.closed(*this);
+    if (!failed) host.start_stream(std::move(request));
+}
+
+void Session::say_continue() {
+    static constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+    asio::async_write(stream_, asio::buffer(kContinue),
+                      then([](Session& self, beast::error_code error, std::size_t) {
+                          error ? self.close() : self.read_body();
+                      }));
+}
+
+void Session::read_body() {
+    stream_.expires_after(host_.options().read_timeout);
+    http::async_read(stream_, buffer_, *parser_,
+                     then([](Session& self, beast::error_code error, std::size_t) {
+                         error ? self.failed_to_read(error) : self.after_body();
+                     }));
+}
+
+void Session::after_body() {
+    request_.body = std::move(parser_->get().body());
+    parser_.reset();
+    state_ = State::waiting;
+    stream_.expires_never();
+    host_.dispatch(std::move(request_),
+                   HttpReply(std::make_shared<SessionSink>(shared_from_this())));
+}
+
+void Session::failed_to_read(beast::error_code error) {
+    if (error == http::error::header_limit || error == http::error::buffer_overflow) {
+        return refuse(plain_response(431, "the request's head is too long"));
+    }
+    if (error == http::error::body_limit) {
+        return refuse(plain_response(413, "the request's body is too long"));
+    }
+    const bool malformed = error.category() == make_error_code(http::error::bad_method).category();
+    const bool cut_off =
+        error == http::error::end_of_stream || error == http::error::partial_message;
+    if (!malformed || cut_off) return close();
+    refuse(plain_response(400, "malformed request: " + error.message()));
+}
+
+// The rest of what the client sends is not read as a request any more.
+void Session::refuse(HttpResponse response) {
+    closes_after_write_ = true;
+    lingers_after_write_ = true;
+    write(std::move(response));
+}
+
+void Session::post_reply(HttpResponse response) {
+    loop_->post([self = shared_from_this(), response = std::move(response)]() mutable {
+        if (self->state_ == State::waiting) self->write(std::move(response));
+    });
+}
+
+void Session::write(HttpResponse response) {
+    state_ = State::writing;
+    if (!is_safe(response.headers)) {
+        log_error("a response header has an illegal character; the client was told 500");
+        response = plain_response(500, "internal error");
+    }
+    answer_head_ =
+        answer_head(response, {.bytes = response.body.size(), .closes = closes_after_write_});
+    answer_body_ = std::move(response.body);
+    const bool with_body = may_have_body(response.status) && !wants_head_only_;
+    const std::array<asio::const_buffer, 2> pieces = {
+        asio::buffer(answer_head_),
+        asio::buffer(answer_body_, with_body ? answer_body_.size() : 0)};
+    stream_.expires_after(host_.options().read_timeout);
+    asio::async_write(stream_, pieces,
+                      then([](Session& self, beast::error_code error, std::size_t) {
+                          error ? self.close() : self.after_write();
+                      }));
+}
+
+void Session::after_write() {
+    answer_body_ = {};
+    if (!closes_after_write_) return read_head();
+    if (!lingers_after_write_) return close();
+    drop_what_comes();
+}
+
+void Session::linger() {
+    host_.opened(*this);
+    drop_what_comes();
+}
+
+// Closing with unread bytes resets the connection, and the client might lose the answer that says
+// why. So what it still sends is read and dropped for a while.
+void Session::drop_what_comes() {
+    if (!dropped_) {
+        beast::error_code ignored;
+        stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+        state_ = State::lingering;
+        stream_.expires_after(kLingerPatience);
+        dropped_ = std::make_unique<std::array<char, 4096>>();
+    }
+    stream_.async_read_some(
+        asio::buffer(*dropped_), then([](Session& self, beast::error_code error, std::size_t n) {
+            self.dropped_bytes_ += n;
+            error || self.dropped_bytes_ > kLingerBytesMax ? self.close() : self.drop_what_comes();
+        }));
+}
+
+void Session::shut_down() {
+    closes_after_write_ = true;
+    if (state_ == State::waiting) return write(plain_response(503, "the server is stopping"));
+    if (state_ != State::writing) close();
+}
+
+void Session::close() {
+    if (state_ == State::closed) return;
+    state_ = State::closed;
+    beast::error_code ignored;
+    stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_both, ignored);
+    stream_.close();
+    host_.closed(*this);
+}
+
+}  // namespace gruca::net
