@@ -20,6 +20,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/private_memory.h"
 #include "base/process_id.h"
 #include "spec/node.h"
 #include "spec/node_directory.h"
@@ -72,6 +73,7 @@ int main(int argc, char** argv) {
         return 2;
     }
     set_up_log("agent", LogLevel::info);
+    keep_memory_private();
     std::signal(SIGPIPE, SIG_IGN);
     const std::optional<Error> failure = run_guarded([&] { run_agent(argv[2], clock); });
     if (!failure) return 0;

@@ -12,6 +12,7 @@
 
 #include "base/boundary.h"
 #include "base/log.h"
+#include "base/private_memory.h"
 #include "cluster/local_cluster.h"
 #include "service/service.h"
 #include "spec/fields.h"
@@ -100,6 +101,7 @@ void run(const std::vector<std::string>& words) {
 
 int main(int argc, char** argv) {
     set_up_log("gruca-service", LogLevel::info);
+    keep_memory_private();
     const auto error = run_guarded([&] { run({argv + 1, argv + argc}); });
     if (!error) return 0;
     log_error("{}", error->what());

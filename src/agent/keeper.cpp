@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -61,6 +62,8 @@ bool write_text(const char* path, const char* text, std::size_t size) {
 [[noreturn]] void become_keeper(const Child& child, int report_fd) {
     bool ready = true;
     if (child.new_user) {
+        // The agent's memory is nobody's to read; so would be these files, until exec.
+        ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
         ready = write_text("/proc/self/setgroups", "deny", 4) &&
                 write_text("/proc/self/uid_map", child.uid_map.data(), child.uid_map.size()) &&
                 write_text("/proc/self/gid_map", child.gid_map.data(), child.gid_map.size());

@@ -156,6 +156,35 @@ TEST_F(KeeperTest, hidden_files_cannot_be_read_and_the_way_to_the_ml_tree_stays_
     EXPECT_FALSE(fs::exists(scratch.path() / "secrets" / "new"));
 }
 
+TEST_F(KeeperTest, a_hidden_file_stays_hidden_when_the_machine_replaces_it_or_makes_it_later) {
+    const fs::path home = scratch.path() / "home";
+    fs::create_directories(home / "kept");
+    write_file_atomic(home / "credentials", "the first key");
+    KeeperOrder waiting = shell(
+        "touch /opt/ml/up; while ! test -e /opt/ml/go; do sleep 0.01; done; "
+        "cat " +
+        home.string() + "/credentials " + home.string() + "/.aws/credentials; ls " + home.string());
+    waiting.hidden_paths = {(home / "credentials").string(), (home / ".aws").string()};
+    Keeper keeper(options(), waiting);
+    wait_for_file("up");
+    write_file_atomic(home / "credentials", "the second key");
+    fs::create_directory(home / ".aws");
+    write_file_atomic(home / ".aws" / "credentials", "the third key");
+    write_file_atomic(work / "ml" / "go", "");
+    end_of(keeper);
+    EXPECT_THAT(log(), Not(HasSubstr("key")));
+    EXPECT_THAT(log(), EndsWith("kept\n"));
+}
+
+TEST_F(KeeperTest, calls_that_no_training_needs_are_refused) {
+    // keyctl(KEYCTL_GET_KEYRING_ID, KEY_SPEC_USER_KEYRING), io_uring_setup, bpf.
+    EXPECT_EQ(output_of("python3 -c 'import ctypes, errno\n"
+                        "libc = ctypes.CDLL(None, use_errno=True)\n"
+                        "for call in ((250, 0, -4, 1), (425, 1, 0, 0), (321, 0, 0, 0)):\n"
+                        "    print(libc.syscall(*call), errno.errorcode[ctypes.get_errno()])'"),
+              "-1 EPERM\n-1 EPERM\n-1 EPERM\n");
+}
+
 TEST_F(KeeperTest, a_program_that_makes_itself_root_of_new_namespaces_still_sees_no_secret) {
     fs::create_directories(scratch.path() / "secrets");
     write_file_atomic(scratch.path() / "secrets" / "admin", "the admin key");
@@ -179,21 +208,25 @@ TEST_F(KeeperTest, proc_is_private_and_the_keeper_cannot_be_looked_into) {
     EXPECT_LT(parse_int(trim(pids)).value(), 50);
 }
 
-TEST_F(KeeperTest, capabilities_are_dockers_and_no_new_ones_come) {
+TEST_F(KeeperTest, capabilities_are_dockers_but_for_raw_sockets_and_no_new_ones_come) {
     const std::string status = output_of("grep -E 'Cap|NoNewPrivs' /proc/self/status");
     for (const char* line :
-         {"CapEff:\t00000000a80425fb", "CapBnd:\t00000000a80425fb", "CapPrm:\t00000000a80425fb",
+         {"CapEff:\t00000000a80405fb", "CapBnd:\t00000000a80405fb", "CapPrm:\t00000000a80405fb",
           "CapAmb:\t0000000000000000", "CapInh:\t0000000000000000", "NoNewPrivs:\t1"}) {
         EXPECT_THAT(status, HasSubstr(line));
     }
 }
 
 TEST_F(KeeperTest, the_machine_can_be_read_but_not_changed_and_has_no_disks) {
-    const std::string errors = output_of(
+    fs::create_directory(work / "tmp");
+    KeeperOrder vandal = shell(
         "echo x > /etc/gruca-test; echo x > /proc/sys/kernel/core_pattern; echo x > /sys/x; "
         "umount /opt/ml; mount -t tmpfs none /mnt; ls /dev; mknod /tmp/$$ b 254 0 && "
         "dd if=/tmp/$$ count=1; rm -f /tmp/$$; echo ok > /dev/null && echo ok > /dev/shm/x && "
         "echo ok > /tmp/$$ && rm /tmp/$$ && echo fine");
+    vandal.binds.push_back({.source = (work / "tmp").string(), .target = "/tmp"});
+    EXPECT_EQ(run(vandal).failure, "");
+    const std::string errors = log();
     EXPECT_FALSE(fs::exists("/etc/gruca-test"));
     EXPECT_THAT(errors, EndsWith("fine\n"));
     EXPECT_THAT(errors, Not(HasSubstr("vda")));

@@ -95,8 +95,21 @@ void NodeWork::download(const spec::Task& task, const std::stop_token& stop) {
     checkpoints_->restore(stop);
 }
 
+// A /tmp of its own for every node: what lies there goes with the node.
+void NodeWork::add_scratch(std::vector<Bind>& binds) const {
+    for (const auto& [name, target] :
+         {std::pair("tmp", "/tmp"), std::pair("var-tmp", "/var/tmp")}) {
+        const fs::path directory = work() / name;
+        fs::create_directories(directory);
+        fs::permissions(directory, fs::perms::all | fs::perms::sticky_bit);
+        binds.push_back({.source = directory.string(), .target = target});
+    }
+}
+
 std::vector<Bind> NodeWork::binds(const spec::Task& task) {
-    std::vector<Bind> result = {{.source = ml().string(), .target = kMl}};
+    std::vector<Bind> result;
+    add_scratch(result);
+    result.push_back({.source = ml().string(), .target = kMl});
     if (!task.checkpoint) return result;
     result.push_back(
         {.source = (work() / "checkpoints").string(), .target = task.checkpoint->local_path});

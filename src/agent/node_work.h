@@ -59,6 +59,7 @@ class NodeWork {
     std::filesystem::path work() const { return options_.config.work_dir; }
     std::filesystem::path ml() const { return work() / "ml"; }
     std::vector<Bind> binds(const spec::Task& task);
+    void add_scratch(std::vector<Bind>& binds) const;
     void assemble_one(const spec::Task& task, const std::string& name, const std::string& tree,
                       const std::stop_token& stop);
     void remove_parts(const spec::Task& task);

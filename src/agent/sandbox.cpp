@@ -14,6 +14,8 @@
 #include <optional>
 #include <set>
 
+#include "agent/mounts.h"
+#include "agent/system_calls.h"
 #include "base/error.h"
 #include "base/file.h"
 
@@ -22,9 +24,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Entries of a directory that is rebuilt to make room for a mount point.
-constexpr std::size_t kEntriesMax = 10000;
-
 // What a program may do with /proc and /sys is what Docker allows.
 constexpr std::array kProcReadOnly = {"bus", "fs", "irq", "sys", "sysrq-trigger"};
 constexpr std::array kMasked = {"/proc/acpi",          "/proc/kcore",      "/proc/keys",
@@ -32,43 +31,11 @@ constexpr std::array kMasked = {"/proc/acpi",          "/proc/kcore",      "/pro
                                 "/proc/sched_debug",   "/proc/scsi",       "/sys/firmware"};
 constexpr std::array kDevices = {"null", "zero", "full", "random", "urandom", "tty"};
 
+// Docker's, without CAP_NET_RAW: who has it can read what others send over the loopback device.
 constexpr std::array kKeptCapabilities = {
-    CAP_CHOWN,   CAP_DAC_OVERRIDE, CAP_FSETID,           CAP_FOWNER,
-    CAP_MKNOD,   CAP_NET_RAW,      CAP_SETGID,           CAP_SETUID,
-    CAP_SETFCAP, CAP_SETPCAP,      CAP_NET_BIND_SERVICE, CAP_SYS_CHROOT,
-    CAP_KILL,    CAP_AUDIT_WRITE};
-
-// A copy of what is mounted at `path` and below, not yet attached anywhere.
-UniqueFd copy_of_mount(const std::string& path) {
-    UniqueFd tree(::open_tree(AT_FDCWD, path.c_str(),
-                              static_cast<unsigned>(OPEN_TREE_CLONE) | OPEN_TREE_CLOEXEC |
-                                  static_cast<unsigned>(AT_RECURSIVE)));
-    if (!tree.is_open()) throw_errno("cannot copy the mount of " + path);
-    return tree;
-}
-
-void set_attributes(int directory, const char* path, std::uint64_t attributes) {
-    mount_attr wanted = {};
-    wanted.attr_set = attributes;
-    const unsigned flags = static_cast<unsigned>(AT_RECURSIVE) |
-                           (*path == '\0' ? static_cast<unsigned>(AT_EMPTY_PATH) : 0u);
-    if (::mount_setattr(directory, path, flags, &wanted, sizeof wanted) != 0) {
-        throw_errno(std::string("cannot change the attributes of the mount ") + path);
-    }
-}
-
-void attach(const UniqueFd& tree, const std::string& target) {
-    if (::move_mount(tree.get(), "", AT_FDCWD, target.c_str(), MOVE_MOUNT_F_EMPTY_PATH) != 0) {
-        throw_errno("cannot mount over " + target);
-    }
-}
-
-void mount_new(const char* kind, const std::string& target, unsigned long flags,
-               const char* options) {
-    if (::mount(kind, target.c_str(), kind, flags, options) != 0) {
-        throw_errno(std::string("cannot mount a new ") + kind + " at " + target);
-    }
-}
+    CAP_CHOWN,      CAP_DAC_OVERRIDE, CAP_FSETID,     CAP_FOWNER,  CAP_MKNOD,
+    CAP_SETGID,     CAP_SETUID,       CAP_SETFCAP,    CAP_SETPCAP, CAP_NET_BIND_SERVICE,
+    CAP_SYS_CHROOT, CAP_KILL,         CAP_AUDIT_WRITE};
 
 void make_file(const std::string& path) {
     open_file(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
@@ -76,71 +43,30 @@ void make_file(const std::string& path) {
 
 constexpr const char* kEmptyFile = "/run/.gruca-empty";  // In the job's private /run.
 
-// Covers a directory by an empty read-only one, a file by an empty file.
-void hide(const std::string& path) {
+// Covers what the kernel shows, which nobody can rename.
+void mask(const std::string& path) {
     std::error_code failure;
     const fs::file_status status = fs::status(path, failure);
     if (!fs::exists(status)) return;
-    if (fs::is_directory(status)) {
-        mount_new("tmpfs", path, MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=4k,mode=555");
-        return;
-    }
+    if (fs::is_directory(status)) return hide(path);
     const UniqueFd nothing = copy_of_mount(kEmptyFile);
-    set_attributes(nothing.get(), "", MOUNT_ATTR_RDONLY);
+    set_mount_attributes(nothing.get(), "", MOUNT_ATTR_RDONLY);
     attach(nothing, path);
-}
-
-struct Entry {
-    std::string name;
-    std::optional<std::string> link = {};  // A symbolic link and where it points.
-    bool is_directory = false;
-    UniqueFd tree = UniqueFd();
-};
-
-std::vector<Entry> entries_of(const fs::path& directory) {
-    std::vector<Entry> entries;
-    for (const auto& found : fs::directory_iterator(directory)) {
-        if (entries.size() == kEntriesMax) {
-            throw Error(ErrorCode::invalid_argument,
-                        "too many entries to make room for a mount point in " + directory.string());
-        }
-        Entry entry{.name = found.path().filename().string()};
-        if (found.is_symlink()) {
-            entry.link = fs::read_symlink(found.path()).string();
-        } else {
-            entry.is_directory = found.is_directory();
-            entry.tree = copy_of_mount(found.path().string());
-        }
-        entries.push_back(std::move(entry));
-    }
-    return entries;
 }
 
 // Makes the directory `target` if it is missing, in this view of the machine only.
 void make_room(const fs::path& target) {
+    std::error_code failure;
+    fs::create_directories(target, failure);  // Below something of the job's own it just works.
+    if (fs::is_directory(target)) return;
     fs::path ancestor = target;
     while (!fs::exists(ancestor)) ancestor = ancestor.parent_path();
-    if (ancestor == target) return;
     if (ancestor == "/") {
         throw Error(ErrorCode::invalid_argument,
                     "no directory of this machine could hold it; choose a path below /opt/ml: " +
                         target.string());
     }
-    struct stat facts = {};
-    if (::stat(ancestor.c_str(), &facts) != 0) throw_errno("cannot look at " + ancestor.string());
-    const std::vector<Entry> entries = entries_of(ancestor);
-    mount_new("tmpfs", ancestor.string(), MS_NOSUID | MS_NODEV, "mode=755");
-    ::chmod(ancestor.c_str(), facts.st_mode & 07777u);
-    for (const Entry& entry : entries) {
-        const fs::path path = ancestor / entry.name;
-        if (entry.link) {
-            fs::create_symlink(*entry.link, path);
-            continue;
-        }
-        entry.is_directory ? void(fs::create_directory(path)) : make_file(path.string());
-        attach(entry.tree, path.string());
-    }
-    fs::create_directories(target);
+    replace_directory(ancestor, {}, fs::relative(target, ancestor));
 }
 
 struct Device {
@@ -186,7 +112,7 @@ void mount_proc() {
         const std::string path = std::string("/proc/") + name;
         if (!fs::exists(path)) continue;
         const UniqueFd tree = copy_of_mount(path);
-        set_attributes(tree.get(), "", MOUNT_ATTR_RDONLY);
+        set_mount_attributes(tree.get(), "", MOUNT_ATTR_RDONLY);
         attach(tree, path);
     }
 }
@@ -212,32 +138,25 @@ void enter_sandbox(const KeeperOrder& order) {
         throw_errno("cannot separate the mounts of the job from the machine's");
     }
     // What stays writable is copied before all becomes read-only, and before it is hidden.
-    std::vector<Bind> binds;
-    for (const char* path : {"/tmp", "/var/tmp"}) {
-        if (fs::is_directory(path)) binds.push_back({.source = path, .target = path});
-    }
-    const std::size_t shared = binds.size();
-    binds.insert(binds.end(), order.binds.begin(), order.binds.end());
     std::vector<UniqueFd> trees;
-    for (const Bind& bind : binds) {
+    for (const Bind& bind : order.binds) {
         trees.push_back(copy_of_mount(bind.source));
-        set_attributes(trees.back().get(), "", MOUNT_ATTR_NODEV);
+        set_mount_attributes(trees.back().get(), "", MOUNT_ATTR_NODEV);
     }
     const UniqueFd hosts = copy_of_mount(order.hosts_file);
-    set_attributes(hosts.get(), "", MOUNT_ATTR_RDONLY);
+    set_mount_attributes(hosts.get(), "", MOUNT_ATTR_RDONLY);
     const std::vector<Device> devices = copies_of_devices();
 
-    set_attributes(AT_FDCWD, "/", MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV);
-    for (std::size_t i = 0; i < shared; ++i) attach(trees[i], binds[i].target);
+    set_mount_attributes(AT_FDCWD, "/", MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV);
     mount_proc();
     mount_devices(devices);
     mount_run();
     make_file(kEmptyFile);
-    for (const char* path : kMasked) hide(path);
+    for (const char* path : kMasked) mask(path);
     for (const std::string& path : order.hidden_paths) hide(path);
-    for (std::size_t i = shared; i < binds.size(); ++i) {
-        make_room(binds[i].target);
-        attach(trees[i], binds[i].target);
+    for (std::size_t i = 0; i < trees.size(); ++i) {
+        make_room(order.binds[i].target);
+        attach(trees[i], order.binds[i].target);
     }
     attach(hosts, "/etc/hosts");
     if (::chdir("/") != 0) throw_errno("cannot change to /");
@@ -264,6 +183,7 @@ void drop_privileges() {
     }
     ::cap_free(had);
     ::cap_free(left);
+    refuse_system_calls();
 }
 
 }  // namespace gruca::agent

@@ -4,12 +4,12 @@
 // IPC and pid namespaces (and, when not root, a user namespace), before anything of the job runs:
 //
 //   * the machine's files, read-only and without device nodes, except
-//   * /tmp and /var/tmp, which stay writable and shared with the machine;
-//   * the order's binds (the job's /opt/ml first of all), writable; a missing mount point is made
-//     without a trace on the machine: its parent becomes a private directory with the same entries;
+//   * the order's binds (the job's /tmp and /opt/ml first of all), writable; a missing mount point
+//     is made without a trace on the machine: its parent becomes a private directory with the same
+//     entries;
 //   * /etc/hosts, the job's own; /proc of the pid namespace, with Docker's read-only and masked
 //     places; /dev with the harmless devices and NVIDIA's; /dev/shm, /run: private and empty;
-//   * hidden paths, covered: a directory by an empty read-only one, a file by an empty file.
+//   * no hidden path, also when the machine replaces or makes it later; see agent/mounts.h.
 #pragma once
 
 #include "agent/keeper_order.h"
@@ -19,7 +19,8 @@ namespace gruca::agent {
 // Throws what is missing, in words for the machine's operator.
 void enter_sandbox(const KeeperOrder& order);
 
-// Keeps Docker's default capabilities and gives up all others for good; no_new_privs. The last
+// Keeps Docker's default capabilities but CAP_NET_RAW and gives up all others for good;
+// no_new_privs; no core files unless the program asks for them; agent/system_calls.h. The last
 // thing before the program starts.
 void drop_privileges();
 

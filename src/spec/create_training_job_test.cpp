@@ -397,7 +397,10 @@ TEST(CreateTrainingJob, checkpoints_stay_out_of_the_platforms_directories) {
                              "/opt", "/opt/ml/output/data/x", "/proc", "/dev/x", "/etc", "/usr"}) {
         EXPECT_THAT(refused(path), HasSubstr("belongs to the platform")) << path;
     }
-    for (const char* path : {"/opt/ml/checkpoints/", "/opt/ml/modelling", "/ck", "/opt/ml/a.b"}) {
+    for (const char* path : {"/ck", "/ck/"}) {
+        EXPECT_THAT(refused(path), HasSubstr("deeper than directly below /")) << path;
+    }
+    for (const char* path : {"/opt/ml/checkpoints/", "/opt/ml/modelling", "/opt/ml/a.b"}) {
         EXPECT_EQ(refused(path), "nothing was refused") << path;
     }
 }

@@ -87,8 +87,8 @@ std::string create_training_job_page() {
         "* URIs start with `s3://` and name a bucket.\n"
         "* Channel names are unique within a job, tag keys within a request; tag keys beginning\n"
         "  with `aws:` are reserved.\n"
-        "* `CheckpointConfig.LocalPath` is absolute, without `..`, and lies outside\n"
-        "  `/opt/ml/input`, `/opt/ml/model` and `/opt/ml/output`.\n"
+        "* `CheckpointConfig.LocalPath` is absolute, without `..`, not directly below `/`, and\n"
+        "  lies outside `/opt/ml/input`, `/opt/ml/model` and `/opt/ml/output`.\n"
         "* `ProfilingIntervalInMilliseconds` is 100, 200, 500, 1000, 5000 or 60000.\n"
         "* Unknown members are refused, with the nearest known name.\n";
     return page;

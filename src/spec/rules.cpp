@@ -121,7 +121,11 @@ void check_checkpoint(const Json& config, Violations& violations) {
             violations.add(
                 *local, path,
                 fmt::format("Member must lie outside {}, which belongs to the platform", owned));
+            return;
         }
+    }
+    if (parts.size() < 2) {  // Nothing can be made in the root of a machine that is only read.
+        violations.add(*local, path, "Member must lie deeper than directly below /");
     }
 }
 

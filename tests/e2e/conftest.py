@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import time
@@ -18,6 +19,16 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 APPS = pathlib.Path(os.environ.get("GRUCA_APPS", ROOT / "build/release/apps"))
 ROLE = "arn:aws:iam::000000000000:role/gruca"
 TERMINAL = {"Completed", "Failed", "Stopped"}
+
+
+def pytest_configure(config):
+    """Not below /tmp, where jobs do not see what a test puts there: theirs is their own."""
+    if not config.option.basetemp:
+        config.option.basetemp = str(APPS.parent / f"e2e-{os.getpid()}")
+
+
+def pytest_unconfigure(config):
+    shutil.rmtree(config.option.basetemp, ignore_errors=True)
 
 
 def wait_until(condition, what, seconds=60):

@@ -3,6 +3,7 @@
 import datetime
 import http.client
 import json
+import pathlib
 from unittest import mock
 
 import botocore.auth
@@ -79,6 +80,47 @@ def test_a_job_cannot_read_what_is_the_services(shared_service):
     assert int(facts["CapEff"].strip(), 16) & ~docker_default == 0
 
 
+def test_the_keys_are_in_no_command_line_environment_log_or_answer(shared_service):
+    access, secret = shared_service.keys
+    shared_service.create("quiet", "echo up; sleep 1000")
+    shared_service.wait_for_log("quiet", "up")
+    configs = [json.loads(path.read_text()) for path in (shared_service.data / "nodes").glob("*/config.json")]
+    secrets = [secret, *(config["secret_key"] for config in configs)]
+    assert len(secrets) == 2
+    own = [shared_service.process.pid, *(int(pid) for pid, _ in shared_service.survivors())]
+    own += [int(path.read_text().split()[0]) for path in (shared_service.data / "nodes").glob("*/work/keeper.pid")]
+    assert len(own) == 3
+    seen = [json.dumps(shared_service.describe("quiet"), default=str), shared_service.log()]
+    seen += shared_service.gruca("job", "describe", "quiet", "--json").stdout, shared_service.gruca("job", "logs", "quiet").stdout
+    for pid in own:
+        proc = pathlib.Path(f"/proc/{pid}")
+        seen += [(proc / name).read_text(errors="replace") for name in ("cmdline", "environ", "comm")]
+        assert "Max core file size        0 " in (proc / "limits").read_text()
+    seen += [path.read_text(errors="replace") for path in shared_service.data.glob("nodes/*/**/*log*") if path.is_file()]
+    seen += [path.read_text(errors="replace") for path in shared_service.data.glob("logs/**/*") if path.is_file()]
+    assert not [text for text in seen for secret in secrets if secret in text]
+    shared_service.client("sagemaker").stop_training_job(TrainingJobName="quiet")
+
+
+def test_a_job_has_a_tmp_of_its_own_that_goes_with_it(shared_service):
+    before = pathlib.Path("/tmp/gruca-test-of-the-machine")
+    before.write_text("the machine's")
+    try:
+        shared_service.create("scratch", "ls -A /tmp /var/tmp; echo mine > /tmp/mine; echo mine > /var/tmp/mine; cat /tmp/mine")
+        assert shared_service.wait("scratch")["TrainingJobStatus"] == "Completed", shared_service.describe("scratch")
+    finally:
+        before.unlink()
+    assert [line for line in shared_service.lines("scratch") if line.strip()] == ["/tmp:", "/var/tmp:", "mine"]
+    assert not pathlib.Path("/tmp/mine").exists() and not pathlib.Path("/var/tmp/mine").exists()
+
+
+def test_a_job_that_dumps_core_leaves_no_core_file(shared_service):
+    shared_service.create("core", "cd /opt/ml/model; ulimit -Sc; kill -SEGV $$")
+    job = shared_service.wait("core")
+    assert job["TrainingJobStatus"] == "Failed" and "Segmentation fault" in job["FailureReason"]
+    assert shared_service.lines("core") == ["0"]
+
+
 def test_a_failure_file_that_links_to_a_secret_reveals_nothing(shared_service):
     secret = shared_service.keys[1]
     target = shared_service.data / "credentials"
@@ -98,6 +140,24 @@ def test_a_job_cannot_read_a_credentials_file_that_is_a_link(tmp_path):
         service.create("spy", f"cat {tmp_path}/dotfiles/credentials {tmp_path}/aws/credentials; echo done")
         assert service.wait("spy")["TrainingJobStatus"] == "Completed", service.describe("spy")
         assert "done" in service.lines("spy") and secret not in "\n".join(service.lines("spy"))
+
+
+def test_a_job_cannot_read_a_credentials_file_that_is_replaced_while_it_runs(tmp_path):
+    with running_service(tmp_path) as service:
+        file = tmp_path / "aws/credentials"
+        service.create("spy", f"echo up; while ! test -e /opt/ml/model/go; do sleep 0.05; done; cat {file}; echo done")
+        service.wait_for_log("spy", "up")
+        (tmp_path / "aws/new").write_text("a new secret")
+        (tmp_path / "aws/new").rename(file)
+        next(service.data.glob("nodes/*/work/ml/model")).joinpath("go").touch()
+        assert service.wait("spy")["TrainingJobStatus"] == "Completed", service.describe("spy")
+        assert "done" in service.lines("spy") and "a new secret" not in "\n".join(service.lines("spy"))
+
+
+@pytest.mark.parametrize("path", ["/checkpoints", "/checkpoints/"])
+def test_a_local_path_that_could_not_be_mounted_is_refused_at_once(shared_service, path):
+    request = shared_service.request("shallow", "true", CheckpointConfig={"S3Uri": "s3://b/c", "LocalPath": path})
+    assert code_of(lambda: shared_service.client("sagemaker").create_training_job(**request)) == "ValidationException"
 
 
 @pytest.mark.parametrize("member, value", [
