@@ -33,14 +33,17 @@ void sign(HttpRequest& request, const Credentials& credentials, const SigningSco
           TimePoint now);
 
 enum class SignatureFault {
-    missing,      // No Authorization header.
-    malformed,    // Not SigV4, or a part is missing, or a signed header is not there.
-    unknown_key,  // Nobody has this access key, or the session token is wrong.
-    expired,      // X-Amz-Date is more than kClockSkewMax from now, or the credentials ended.
-    mismatch,     // The signature is not the one this request should have.
+    missing,            // The request is not signed.
+    malformed,          // Not SigV4, or a part is missing, or a header is not signed that must be.
+    unknown_key,        // Nobody has this access key, or the session token is wrong.
+    skewed,             // X-Amz-Date is more than kClockSkewMax from now.
+    expired,            // A presigned URL's time is over. Only of verify_s3.
+    credentials_ended,  // The signature is right, and the key's own time is over.
+    mismatch,           // The signature is not the one this request should have.
 };
 
 constexpr std::chrono::minutes kClockSkewMax{15};
+constexpr std::chrono::seconds kPresignedLifetimeMax = std::chrono::hours(7 * 24);
 
 struct VerifiedCaller {
     std::string access_key;
@@ -60,8 +63,10 @@ struct KnownKey {
     std::optional<TimePoint> expires = {};
 };
 
-// Compares in constant time. The region is not checked: against an endpoint of their own, clients
-// sign with whatever region they are configured for.
+// For every service but s3 (net/sigv4_s3.h): the signature stands in the header and covers the
+// whole body. URLs that are signed, and bodies that are not, are refused. Compares in constant
+// time. The region is not checked: against an endpoint of their own, clients sign with whatever
+// region they are configured for.
 VerifyResult verify(
     const HttpRequest& request, TimePoint now,
     const std::function<std::optional<KnownKey>(const std::string& access_key)>& find_key);

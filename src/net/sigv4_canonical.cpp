@@ -114,15 +114,24 @@ std::string string_to_sign(std::string_view date, const SigningScope& scope,
            sha256_hex(canonical);
 }
 
-std::string signature_of(std::string_view secret_key, std::string_view date,
-                         const SigningScope& scope, std::string_view text) {
+std::string signing_key_of(std::string_view secret_key, std::string_view date,
+                           const SigningScope& scope) {
     std::string key = hmac("AWS4" + std::string(secret_key), date.substr(0, kDayCharacters));
     for (const std::string_view part :
          {std::string_view(scope.region), std::string_view(scope.service),
           std::string_view("aws4_request")}) {
         key = hmac(key, part);
     }
+    return key;
+}
+
+std::string hmac_hex(std::string_view key, std::string_view text) {
     return hex(bytes_of(hmac(key, text)));
+}
+
+std::string signature_of(std::string_view secret_key, std::string_view date,
+                         const SigningScope& scope, std::string_view text) {
+    return hmac_hex(signing_key_of(secret_key, date, scope), text);
 }
 
 std::string sha256_hex(std::string_view bytes) {

@@ -32,6 +32,10 @@ std::string canonical_request(const HttpRequest& request,
 std::string scope_text(std::string_view date, const SigningScope& scope);
 std::string string_to_sign(std::string_view date, const SigningScope& scope,
                            std::string_view canonical);
+// The derived key, as bytes; as secret as what it is made from.
+std::string signing_key_of(std::string_view secret_key, std::string_view date,
+                           const SigningScope& scope);
+std::string hmac_hex(std::string_view key, std::string_view text);
 std::string signature_of(std::string_view secret_key, std::string_view date,
                          const SigningScope& scope, std::string_view text);
 

@@ -94,9 +94,9 @@ TEST(SigV4, a_clock_may_be_wrong_by_fifteen_minutes_either_way) {
         EXPECT_TRUE(verify(a_signed_request(), kNow + skew, find_caller).caller);
     }
     EXPECT_EQ(fault_of(a_signed_request(), kNow + kClockSkewMax + Duration(1)),
-              SignatureFault::expired);
+              SignatureFault::skewed);
     EXPECT_EQ(fault_of(a_signed_request(), kNow - kClockSkewMax - Duration(1)),
-              SignatureFault::expired);
+              SignatureFault::skewed);
 }
 
 TEST(SigV4, an_unsigned_request_is_missing_its_signature) {
@@ -171,7 +171,8 @@ TEST_F(TemporaryCredentials, are_unknown_without_it_or_with_another) {
 
 TEST_F(TemporaryCredentials, end_when_they_expire) {
     EXPECT_FALSE(verified(job, kNow + std::chrono::minutes(5)).caller);
-    EXPECT_EQ(verified(job, kNow + std::chrono::minutes(5)).fault, SignatureFault::expired);
+    EXPECT_EQ(verified(job, kNow + std::chrono::minutes(5)).fault,
+              SignatureFault::credentials_ended);
 }
 
 TEST(SigV4, a_token_on_a_key_that_has_none_is_unknown) {
@@ -194,15 +195,23 @@ TEST(SigV4, s3_signs_the_path_as_it_is_and_the_hash_of_the_body) {
     EXPECT_EQ(fault_of(request), SignatureFault::mismatch);
 }
 
-TEST(SigV4, a_body_may_be_unsigned_for_s3_only) {
+TEST(SigV4, no_service_but_s3_takes_bodies_or_urls_that_s3_alone_may_sign) {
     for (const char* service : {"s3", "sagemaker"}) {
-        HttpRequest request = a_request();
-        request.headers.set("X-Amz-Content-Sha256", "UNSIGNED-PAYLOAD");
-        sign(request, kCaller, {.region = "r", .service = service}, kNow);
-        request.body = "anything";
-        EXPECT_EQ(verify(request, kNow, find_caller).caller.has_value(),
-                  std::string(service) == "s3");
+        for (const char* promise : {"UNSIGNED-PAYLOAD", "STREAMING-UNSIGNED-PAYLOAD-TRAILER",
+                                    "STREAMING-AWS4-HMAC-SHA256-PAYLOAD"}) {
+            HttpRequest request = a_request();
+            request.headers.set("X-Amz-Content-Sha256", promise);
+            sign(request, kCaller, {.region = "r", .service = service}, kNow);
+            request.headers.set("X-Amz-Content-Sha256", promise);
+            EXPECT_EQ(fault_of(request), SignatureFault::mismatch) << promise;
+        }
     }
+    HttpRequest presigned = a_request();
+    presigned.target =
+        "/?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=AKIDCALLER%2F20261201%2Fr%2Fsagemaker"
+        "%2Faws4_request&X-Amz-Date=20261201T093000Z&X-Amz-Expires=60&X-Amz-SignedHeaders=host&"
+        "X-Amz-Signature=0";
+    EXPECT_EQ(fault_of(presigned), SignatureFault::missing);
 }
 
 // Amazon's vectors: one folder a case.

@@ -95,6 +95,11 @@ Fault signature_fault(net::SignatureFault fault, const std::string& detail, bool
                         : Fault{.code = "InvalidClientTokenId",
                                 .message = "The security token included in the request is invalid.",
                                 .status = 403};
+        case net::SignatureFault::credentials_ended:
+            return {.code = json ? "ExpiredTokenException" : "ExpiredToken",
+                    .message = "The security token included in the request is expired.",
+                    .status = json ? 400 : 403};
+        case net::SignatureFault::skewed:
         case net::SignatureFault::expired:
             return json ? Fault{.code = "InvalidSignatureException", .message = detail}
                         : Fault{.code = "RequestExpired", .message = detail};
