@@ -5,10 +5,12 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <future>
 #include <thread>
+#include <vector>
 
 #include "base/boundary.h"
 #include "base/file.h"
@@ -257,6 +259,107 @@ TEST(HttpClient, what_would_break_the_request_apart_is_refused) {
     }
     EXPECT_EQ(code_of([&] { HttpClient().send("https://h:1", {.method = "GET", .target = "/"}); }),
               ErrorCode::invalid_argument);
+}
+
+// Streams: /count answers with the number of bytes that came, /make with as many as the query says,
+// /refuse and /short as their names say.
+HttpServerOptions stream_options() {
+    HttpServerOptions options;
+    options.streams.selects = [](const HttpRequest&) { return true; };
+    options.streams.handler = [](HttpStream& stream) {
+        std::vector<std::byte> piece(100000);
+        if (stream.head().target == "/refuse") return stream.send({.status = 403, .body = "no"});
+        if (stream.head().target == "/count") {
+            std::size_t sum = 0;
+            while (const std::size_t n = stream.read(piece)) sum += n;
+            return stream.send({.body = std::to_string(sum)});
+        }
+        const std::size_t length = std::stoul(std::string(stream.head().query()));
+        stream.begin({}, length + (stream.head().path() == "/short" ? 1 : 0));
+        for (std::size_t left = length; left > 0;) {
+            const std::size_t n = std::min(left, piece.size());
+            stream.write(std::span(piece).first(n));
+            left -= n;
+        }
+    };
+    return options;
+}
+
+class HttpTransfers : public testing::Test {
+  protected:
+    HttpServer server{stream_options(), echo};
+    HttpClient client;
+    static constexpr std::uint64_t kBytes = 100u << 20;  // More than a body in memory may have.
+
+    HttpResponse call(const std::string& method, const std::string& target,
+                      const HttpTransfer& transfer) {
+        return client.transfer(origin_of(server.port()),
+                               {.method = method,
+                                .target = target,
+                                .headers = {{"Expect", method == "PUT" ? "100-continue" : ""}}},
+                               transfer);
+    }
+    static std::size_t fill(std::span<std::byte> into) { return (into.size() + 1) / 2; }
+};
+
+TEST_F(HttpTransfers, a_long_body_goes_up_and_a_long_answer_comes_down_in_pieces) {
+    for (int i = 0; i < 2; ++i) {
+        const HttpResponse counted =
+            call("PUT", "/count", {.upload_bytes = kBytes, .upload = fill});
+        EXPECT_EQ(counted.status, 200);
+        EXPECT_EQ(counted.body, std::to_string(kBytes));
+        std::uint64_t sum = 0;
+        const HttpResponse made =
+            call("GET", "/make?" + std::to_string(kBytes),
+                 {.download = [&](std::span<const std::byte> bytes) { sum += bytes.size(); }});
+        EXPECT_EQ(made.status, 200);
+        EXPECT_EQ(sum, kBytes);
+    }
+}
+
+TEST_F(HttpTransfers, the_body_of_a_refusal_is_not_taken_for_the_object) {
+    const auto never = [](std::span<const std::byte>) { FAIL(); };
+    const HttpResponse get = call("GET", "/refuse", {.download = never});
+    EXPECT_EQ(get.status, 403);
+    EXPECT_EQ(get.body, "no");
+    // Refused before it was told to send: nothing was uploaded.
+    std::uint64_t uploaded = 0;
+    const HttpResponse put = call("PUT", "/refuse",
+                                  {.upload_bytes = kBytes,
+                                   .upload =
+                                       [&](std::span<std::byte> into) {
+                                           uploaded += into.size();
+                                           return into.size();
+                                       },
+                                   .download = never});
+    EXPECT_EQ(put.status, 403);
+    EXPECT_EQ(uploaded, 0u);
+}
+
+TEST_F(HttpTransfers, a_body_cut_off_is_unavailable_and_what_a_function_throws_comes_out) {
+    EXPECT_EQ(code_of([&] {
+                  call("GET", "/short?1000", {.download = [](std::span<const std::byte>) {}});
+              }),
+              ErrorCode::unavailable);
+    EXPECT_EQ(code_of([&] {
+                  call("GET", "/make?1000", {.download = [](std::span<const std::byte>) {
+                           throw Error(ErrorCode::data_loss, "no");
+                       }});
+              }),
+              ErrorCode::data_loss);
+    EXPECT_EQ(code_of([&] {
+                  call("PUT", "/count",
+                       {.upload_bytes = 10, .upload = [](std::span<std::byte>) -> std::size_t {
+                            throw Error(ErrorCode::data_loss, "no");
+                        }});
+              }),
+              ErrorCode::data_loss);
+    EXPECT_EQ(code_of([&] {
+                  call("PUT", "/count",
+                       {.upload_bytes = 10,
+                        .upload = [](std::span<std::byte>) -> std::size_t { return 0; }});
+              }),
+              ErrorCode::internal);
 }
 
 }  // namespace
