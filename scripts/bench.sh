@@ -4,6 +4,7 @@ set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
 case ${1:-} in
     skeleton) shift; exec tests/e2e/in_lo.sh .venv/bin/python bench/skeleton.py "$@" ;;
+    service) shift; exec tests/e2e/in_lo.sh build/release/bench/service_bench "$@" ;;
     ops) shift; exec build/release/bench/ops_bench "$@" ;;
     product) shift; exec build/release/bench/product_bench "$@" ;;
     *)
@@ -11,6 +12,7 @@ case ${1:-} in
         echo
         echo "  skeleton   how long a job takes to its first line, a describe, the demo's tokens a second,"
         echo "             a clean build, the tests"
+        echo "  service    the service as a client sees it (--only NAME...)"
         echo "  ops        the operations of one training step (--width, --layers, --time, --batch, --words)"
         echo "  product    our matrix products beside oneDNN's"
         [ $# -eq 0 ] || exit 2

@@ -110,7 +110,9 @@ struct Job {
 
 struct State {
     Settings settings;
-    std::map<std::string, Job> jobs;  // By name.
+    // By name: every job that is not over, and of those that are, the one that an API command is
+    // about. Others that are over may be here or not; nothing depends on them.
+    std::map<std::string, Job> jobs;
     std::int64_t next_number = 1;
 };
 

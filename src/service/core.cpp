@@ -35,6 +35,9 @@ control::Reply failed(const Error& error) {
 
 Core::Core(CoreParts parts, control::Settings settings) : parts_(parts) {
     state_.settings = settings;
+    parts_.database.for_each_summary([this](JobSummary job) {
+        if (job.over) parts_.jobs.publish_over(std::move(job));
+    });
     load_jobs();
 }
 
@@ -44,20 +47,19 @@ Core::~Core() {
 
 void Core::load_jobs() {
     std::map<std::string, control::Job> jobs;
-    std::int64_t next_number = 1;
-    parts_.database.for_each_job([&](const JobRow& row) {
+    parts_.database.for_each_live_job([&](const JobRow& row) {
         try {
             control::Job job = control::Job::from_json(Json::parse(row.json));
-            next_number = std::max(next_number, row.number + 1);
             parts_.jobs.publish(job);
-            jobs.emplace(row.name, std::move(job));
+            jobs.emplace(row.summary.name, std::move(job));
         } catch (Error& error) {
-            error.add_context("reading job " + row.name + " from the database");
+            error.add_context("reading job " + row.summary.name + " from the database");
             throw;
         }
     });
+    state_.next_number = parts_.database.last_job_number() + 1;
     state_.jobs = std::move(jobs);
-    state_.next_number = next_number;
+    recalled_.clear();
 }
 
 // Reads the state again if a commit has failed; false as long as that does not work either.
@@ -214,6 +216,36 @@ void Core::carry_through(std::vector<Command> commands) {
         act(stepped.outputs);
         if (stepped.command.on_reply) stepped.command.on_reply(reply_of(stepped.outputs));
     }
+    forget_what_is_over(changes);
+}
+
+// Shows control the job that is over and that a command is about, should there be one.
+void Core::recall(const control::Input& input) {
+    std::optional<std::string> name;
+    if (const auto* create = std::get_if<control::CreateJob>(&input)) {
+        name = create->spec.name;
+    } else if (const auto* stop = std::get_if<control::StopJob>(&input)) {
+        name = stop->name;
+    } else if (const auto* add = std::get_if<control::AddTags>(&input)) {
+        name = parts_.jobs.find_name_by_arn(add->arn);
+    } else if (const auto* remove = std::get_if<control::DeleteTags>(&input)) {
+        name = parts_.jobs.find_name_by_arn(remove->arn);
+    }
+    if (!name || state_.jobs.contains(*name)) return;
+    const JobPtr job = parts_.jobs.find(*name);
+    if (!job) return;
+    state_.jobs.emplace(*name, *job);
+    recalled_.push_back(*name);
+}
+
+void Core::forget_what_is_over(const Changes& changes) {
+    const auto forget = [this](const std::string& name) {
+        const auto found = state_.jobs.find(name);
+        if (found != state_.jobs.end() && found->second.is_terminal()) state_.jobs.erase(found);
+    };
+    for (const JobRow& row : changes.jobs) forget(row.summary.name);
+    for (const std::string& name : recalled_) forget(name);
+    recalled_.clear();
 }
 
 // Tells the callers; what the service itself wanted is tried again.
@@ -232,6 +264,7 @@ void Core::refuse(std::vector<Command> commands) {
 Core::Stepped Core::step(Command command) {
     Stepped stepped{.command = std::move(command), .outputs = {}};
     const auto error = run_guarded([&] {
+        recall(stepped.command.input);
         stepped.outputs = control::step(state_, stepped.command.input, parts_.clock.now());
     });
     if (error) {
@@ -274,7 +307,7 @@ void Core::add_output(Changes& changes, std::set<std::string>& changed_jobs,
 // A job's credentials are keys from its creation to its end.
 void Core::add_job(Changes& changes, const std::string& name) {
     const control::Job& job = state_.jobs.at(name);
-    changes.jobs.push_back({.name = name, .number = job.number, .json = job.to_json().dump()});
+    changes.jobs.push_back({.summary = summary_of(job), .json = job.to_json().dump()});
     const KeyOwner owner{.kind = KeyKind::job, .owner = name};
     if (job.is_terminal()) {
         changes.forgotten.push_back(owner);
@@ -291,11 +324,12 @@ void Core::publish(const Changes& changes) {
     for (const KeyRecord& key : changes.keys) parts_.keys.put(key);
     for (const KeyOwner& owner : changes.forgotten) parts_.keys.forget(owner);
     for (const JobRow& row : changes.jobs) {
-        const control::Job& job = state_.jobs.at(row.name);
-        const JobPtr before = parts_.jobs.find(row.name);
-        if (!before || before->secondary != job.secondary) {
-            log_info("job {}: {}{}{}", row.name, job.secondary,
-                     job.failure_reason.empty() ? "" : ", ", job.failure_reason);
+        const std::string& name = row.summary.name;
+        const control::Job& job = state_.jobs.at(name);
+        const auto before = parts_.jobs.find_listed(name);
+        if (!before || before->summary.secondary != job.secondary) {
+            log_info("job {}: {}{}{}", name, job.secondary, job.failure_reason.empty() ? "" : ", ",
+                     job.failure_reason);
         }
         parts_.jobs.publish(job);
     }
@@ -383,11 +417,11 @@ spec::NodeOrder Core::order_of(const Poll& poll) const {
     return end;
 }
 
-// Nodes that no job knows: left by a removal that failed, or by a database that was set back.
+// Nodes of no job in progress: left by a removal that failed, or by a database that was set back.
 void Core::remove_orphans() {
     for (const std::string& node_id : nodes_->nodes()) {
         if (control::find_job_of_node(state_, node_id) != nullptr) continue;
-        log_warning("removing node {}, which no job knows", node_id);
+        log_warning("removing node {}, which no job in progress has", node_id);
         nodes_->remove(node_id);
     }
 }

@@ -117,6 +117,8 @@ class Core {
 
     void carry_through(std::vector<Command> commands);
     Stepped step(Command command);
+    void recall(const control::Input& input);
+    void forget_what_is_over(const Changes& changes);
     Changes changes_of(const std::vector<Stepped>& batch);
     void add_output(Changes& changes, std::set<std::string>& changed_jobs,
                     const control::Output& output);
@@ -139,6 +141,7 @@ class Core {
 
     // Owned by the loop's thread.
     control::State state_;
+    std::vector<std::string> recalled_;  // Jobs that are over and in the state for this batch.
     bool stale_ = false;  // The state is ahead of the database and must be read again.
     std::set<TimePoint> wakes_;
     std::map<std::string, std::chrono::steady_clock::time_point> heard_;  // Of living nodes.

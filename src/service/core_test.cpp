@@ -53,7 +53,7 @@ class CoreTest : public ::testing::Test {
     Database database{{.path = path(), .busy_timeout = std::chrono::milliseconds(0)}};
     KeyRing keys{{}};
     LogStore logs{scratch.path() / "logs"};
-    JobBoard jobs;
+    JobBoard jobs{database};
     Core core{{.database = database,
                .keys = keys,
                .jobs = jobs,
@@ -108,6 +108,40 @@ TEST_F(CoreTest, jobs_and_their_inputs_are_written_together) {
     ASSERT_TRUE(std::holds_alternative<control::CreateJob>(first));
     EXPECT_EQ(std::get<control::CreateJob>(first).spec.name, "job");
     EXPECT_EQ(ask(create("job")).error, ErrorCode::already_exists);
+}
+
+TEST_F(CoreTest, a_job_that_is_over_is_still_known_to_commands) {
+    ASSERT_FALSE(ask(create("job")).error);
+    ASSERT_FALSE(ask(control::StopJob{.request = "", .name = "job"}).error);
+    nodes.end(nodes.launched("job-algo-1").node_id);
+    while (!jobs.find("job")->is_terminal()) core.nudge();
+    const std::string arn = jobs.find("job")->spec.arn;
+
+    EXPECT_EQ(ask(create("job")).error, ErrorCode::already_exists);
+    EXPECT_EQ(ask(control::StopJob{.request = "", .name = "job"}).error,
+              ErrorCode::precondition_failed);
+    EXPECT_FALSE(ask(control::AddTags{.request = "", .arn = arn, .tags = {{"k", "v"}}}).error);
+    EXPECT_EQ(jobs.find("job")->tags, (control::Tags{{"k", "v"}}));
+    lock_database();
+    EXPECT_EQ(ask(control::DeleteTags{.request = "", .arn = arn, .keys = {"k"}}).error,
+              ErrorCode::unavailable);
+    unlock_database();
+    EXPECT_EQ(jobs.find("job")->tags, (control::Tags{{"k", "v"}}));
+    EXPECT_FALSE(ask(control::DeleteTags{.request = "", .arn = arn, .keys = {"k"}}).error);
+    EXPECT_TRUE(jobs.find("job")->tags.empty());
+
+    // And to those of the next service.
+    JobBoard after{database};
+    Core next({.database = database,
+               .keys = keys,
+               .jobs = after,
+               .logs = logs,
+               .clock = clock,
+               .random = random},
+              {});
+    EXPECT_TRUE(after.find("job")->tags.empty());
+    EXPECT_EQ(after.find("job")->status, jobs.find("job")->status);
+    EXPECT_EQ(after.find_listed("job")->summary, jobs.find_listed("job")->summary);
 }
 
 TEST_F(CoreTest, a_stopped_core_takes_nothing_more) {

@@ -33,6 +33,7 @@ Service::Service(const ServiceOptions& options, const Clock& clock, Random& rand
       database_({.path = data_dir_.database()}),
       keys_(database_.keys()),
       logs_(data_dir_.logs()),
+      jobs_(database_),
       core_({.database = database_,
              .keys = keys_,
              .jobs = jobs_,

@@ -94,9 +94,11 @@ void World::stop_job(const std::string& name) {
 bool World::take(const control::Input& input) {
     if (!up_) return false;
     inputs_.emplace_back(now_, control::to_json(input));
+    recall(input);
     const std::vector<control::Output> outputs = control::step(state_, input, now_);
     persist(outputs);
     check();
+    forget_what_is_over();
     // It may die after the commit and before it has acted on any of it, or on all of it.
     const bool dies = now_ < time_from_ms(1'767'225'600'000) + kBusyTime && chance(trouble_ * 0.01);
     for (const control::Output& output : outputs) {
@@ -105,6 +107,21 @@ bool World::take(const control::Input& input) {
     }
     if (dies) crash();
     return true;
+}
+
+// As the service does: a job that is over is in the state only while a command is about it.
+void World::recall(const control::Input& input) {
+    std::string name;
+    if (const auto* create = std::get_if<control::CreateJob>(&input)) name = create->spec.name;
+    if (const auto* stop = std::get_if<control::StopJob>(&input)) name = stop->name;
+    const auto row = rows_.find(name);
+    if (row == rows_.end() || state_.jobs.contains(name)) return;
+    ++census_["recalled"];
+    state_.jobs.emplace(name, Job::from_json(Json::parse(row->second.dump())));
+}
+
+void World::forget_what_is_over() {
+    std::erase_if(state_.jobs, [](const auto& entry) { return entry.second.is_terminal(); });
 }
 
 void World::persist(const std::vector<control::Output>& outputs) {
@@ -157,7 +174,7 @@ void World::restart() {
     for (const auto& [name, row] : rows_) {
         Job job = Job::from_json(Json::parse(row.dump()));
         again.next_number = std::max(again.next_number, job.number + 1);
-        again.jobs.emplace(name, std::move(job));
+        if (!job.is_terminal()) again.jobs.emplace(name, std::move(job));
     }
     state_ = std::move(again);
     up_ = true;

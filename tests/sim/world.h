@@ -65,7 +65,9 @@ class World {
 
     // ---- the service
     bool take(const control::Input& input);  // False while it is down: nobody heard.
+    void recall(const control::Input& input);
     void persist(const std::vector<control::Output>& outputs);
+    void forget_what_is_over();
     void act(const std::vector<control::Output>& outputs);
     void act_on(const control::Output& output);
     void crash();
@@ -102,7 +104,7 @@ class World {
     double trouble_ = 0;  // How often things go wrong in this world.
 
     control::State state_;
-    std::map<std::string, Json> rows_;  // The database.
+    std::map<std::string, Json> rows_;  // The database: every job, as the state no longer has it.
     bool up_ = true;
     std::int64_t life_ = 0;  // Of the service; what an earlier one wanted to do is forgotten.
 

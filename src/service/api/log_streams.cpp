@@ -10,9 +10,9 @@
 namespace gruca::service::api {
 namespace {
 
-bool log_is_complete(const control::Job& job, const std::string& host) {
-    if (job.is_terminal()) return true;
-    for (const control::Node& node : job.nodes) {
+bool log_is_complete(const JobOnBoard& job, const std::string& host) {
+    if (!job.live) return true;
+    for (const control::Node& node : job.live->nodes) {
         if (node.host != host) continue;
         return node.gone || node.report.phase >= spec::NodePhase::uploaded;
     }
@@ -25,32 +25,33 @@ std::string job_part(const std::string& stream) {
 
 }  // namespace
 
-std::vector<LogStream> streams_of(const control::Job& job) {
+std::vector<LogStream> streams_of(const JobOnBoard& job) {
     std::vector<LogStream> streams;
-    if (!job.training_started) return streams;
-    const auto second = std::chrono::floor<std::chrono::seconds>(*job.training_started);
-    for (int i = 1; i <= job.spec.instance_count; ++i) {
+    const JobSummary& facts = job.summary;
+    if (!facts.training_started) return streams;
+    const auto second = std::chrono::floor<std::chrono::seconds>(*facts.training_started);
+    for (int i = 1; i <= facts.instances; ++i) {
         const std::string host = fmt::format("algo-{}", i);
-        streams.push_back({.name = fmt::format("{}/{}-{}", job.spec.name, host,
-                                               second.time_since_epoch().count()),
-                           .created = *job.training_started,
-                           .log = {.job = job.spec.name, .host = host},
-                           .complete = log_is_complete(job, host)});
+        streams.push_back(
+            {.name = fmt::format("{}/{}-{}", facts.name, host, second.time_since_epoch().count()),
+             .created = *facts.training_started,
+             .log = {.job = facts.name, .host = host},
+             .complete = log_is_complete(job, host)});
     }
     return streams;
 }
 
 std::vector<LogStream> streams_with_prefix(const JobBoard& jobs, const std::string& prefix) {
     std::vector<LogStream> found;
-    const auto add = [&](const control::Job& job) {
+    const auto add = [&](const JobOnBoard& job) {
         for (LogStream& stream : streams_of(job)) {
             if (stream.name.starts_with(prefix)) found.push_back(std::move(stream));
         }
     };
     if (prefix.find('/') != std::string::npos) {
-        if (const JobPtr job = jobs.find(job_part(prefix))) add(*job);
+        if (const auto job = jobs.find_listed(job_part(prefix))) add(*job);
     } else {
-        for (const JobPtr& job : jobs.with_prefix(prefix)) add(*job);
+        for (const JobOnBoard& job : jobs.with_prefix(prefix)) add(job);
     }
     std::sort(found.begin(), found.end(),
               [](const LogStream& a, const LogStream& b) { return a.name < b.name; });
@@ -58,7 +59,7 @@ std::vector<LogStream> streams_with_prefix(const JobBoard& jobs, const std::stri
 }
 
 LogStream require_stream(const JobBoard& jobs, const std::string& name) {
-    if (const JobPtr job = jobs.find(job_part(name))) {
+    if (const auto job = jobs.find_listed(job_part(name))) {
         for (LogStream& stream : streams_of(*job)) {
             if (stream.name == name) return std::move(stream);
         }

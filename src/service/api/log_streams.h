@@ -25,7 +25,7 @@ struct LogStream {
 };
 
 // The streams of a job, in the order of its nodes.
-std::vector<LogStream> streams_of(const control::Job& job);
+std::vector<LogStream> streams_of(const JobOnBoard& job);
 // In the order of their names.
 std::vector<LogStream> streams_with_prefix(const JobBoard& jobs, const std::string& prefix);
 // Throws not_found, in CloudWatch's words.

@@ -41,9 +41,25 @@ struct KeyRecord {
     friend bool operator==(const KeyRecord&, const KeyRecord&) = default;
 };
 
-struct JobRow {
+// What lists and searches need of a job, kept beside its JSON so that no list reads that.
+struct JobSummary {
     std::string name;
-    std::int64_t number = 0;
+    std::int64_t number = 0;  // Order of creation.
+    std::string arn = {};
+    int instances = 1;
+    std::string status = {};     // "InProgress", …
+    std::string secondary = {};  // "Starting", …
+    bool over = false;           // In its one terminal state.
+    TimePoint created = {};
+    TimePoint modified = {};
+    std::optional<TimePoint> training_started = {};
+    std::optional<TimePoint> ended = {};
+
+    friend bool operator==(const JobSummary&, const JobSummary&) = default;
+};
+
+struct JobRow {
+    JobSummary summary;
     std::string json;
 };
 
@@ -77,7 +93,7 @@ struct DatabaseOptions {
 
 class Database {
   public:
-    static constexpr int kSchemaVersion = 1;
+    static constexpr int kSchemaVersion = 2;
 
     // Opens or creates the file. A schema newer than this program's is refused with
     // precondition_failed, naming both versions; a file that is no database with data_loss.
@@ -89,7 +105,12 @@ class Database {
     // All or nothing. Throws resource_exhausted on a full disk; the file is then as before.
     void commit(const Changes& changes);
 
-    void for_each_job(const std::function<void(const JobRow&)>& visit) const;
+    // Every job as a summary, in no particular order; and whole, by number, those not over.
+    void for_each_summary(const std::function<void(JobSummary)>& visit) const;
+    void for_each_live_job(const std::function<void(const JobRow&)>& visit) const;
+    std::int64_t last_job_number() const;  // 0 when there was none yet.
+    // The job's JSON. Does not wait for a commit in progress, and shows what was there before it.
+    std::optional<std::string> find_job(const std::string& name) const;
     std::vector<KeyRecord> keys() const;
     std::vector<InputRow> last_inputs(std::int64_t count) const;  // Oldest first.
 
@@ -100,12 +121,19 @@ class Database {
     void apply(const Changes& changes);
     void prune_inputs();
     void execute(const char* sql) const;
-    [[noreturn]] void fail(std::string_view activity) const;
+
+    struct Close {
+        void operator()(sqlite3* connection) const;
+    };
+    using Connection = std::unique_ptr<sqlite3, Close>;
+    Connection open() const;
 
     const DatabaseOptions options_;
     mutable std::mutex mutex_;  // Guards the connection and the count.
-    sqlite3* connection_ = nullptr;
+    Connection connection_;
     std::int64_t inputs_since_prune_ = 0;
+    mutable std::mutex reader_mutex_;  // Guards the second connection, which only reads.
+    Connection reader_;
 };
 
 }  // namespace gruca::service
