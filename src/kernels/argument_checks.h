@@ -39,6 +39,11 @@ void check_attention(const Args& a, std::int64_t scratch_count) {
     CHECK(a.g > 0 && a.h % a.g == 0, "h {} is no multiple of g {}", a.h, a.g);
     CHECK(a.q_stride >= a.h * a.d && a.k_stride >= a.g * a.d && a.v_stride >= a.g * a.d,
           "strides {} {} {}", a.q_stride, a.k_stride, a.v_stride);
+    for (std::int64_t n = 0; a.first_key_bt != nullptr && n < a.b * a.t; ++n) {
+        const std::int64_t first = a.first_key_bt[n], t = n % a.t;
+        CHECK(first >= 0 && first <= t && (t == 0 || first >= a.first_key_bt[n - 1]),
+              "first key {} of query {}", first, n);
+    }
     CHECK(static_cast<std::int64_t>(a.scratch.size()) >= scratch_count,
           "scratch of {} elements, {} needed", a.scratch.size(), scratch_count);
 }

@@ -161,6 +161,9 @@ struct Rope {
 
 // out = softmax(scale q k^T, causal) v for each head; query head h reads key/value head h / (H/G).
 // q, k and v may lie side by side in one buffer: their rows are a stride apart.
+//
+// first_key_bt says where in its sequence each query begins to see: a sliding window, the beginning
+// of its document, or whichever is later. In [0, t], and never falling along a sequence.
 template <class Real>
 struct AttentionForward {
     Real* out_nhd;  // Rows of h * d.
@@ -168,6 +171,7 @@ struct AttentionForward {
     const Real* q_nhd;
     const Real* k_ngd;
     const Real* v_ngd;
+    const std::int32_t* first_key_bt = nullptr;  // Null: all see from the beginning.
     std::int64_t q_stride;
     std::int64_t k_stride;
     std::int64_t v_stride;
@@ -192,6 +196,7 @@ struct AttentionBackward {
     const Real* q_nhd;
     const Real* k_ngd;
     const Real* v_ngd;
+    const std::int32_t* first_key_bt = nullptr;  // Null: all see from the beginning.
     std::int64_t q_stride;
     std::int64_t k_stride;
     std::int64_t v_stride;

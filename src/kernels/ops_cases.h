@@ -5,6 +5,7 @@
 // whatever is to be added to starts at kStart, which is taken off again.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -260,20 +261,41 @@ struct AttentionShape {
     std::int64_t h;
     std::int64_t g;
     std::int64_t d;
+    std::int64_t window = 0;    // 0: none.
+    std::int64_t document = 0;  // A new one begins so often. 0: never.
 
     std::int64_t stride() const { return (h + 2 * g) * d; }
+
+    // Empty where all see from the beginning.
+    std::vector<std::int32_t> first_keys() const {
+        std::vector<std::int32_t> first;
+        for (std::int64_t row = 0; (window > 0 || document > 0) && row < b * t; ++row) {
+            const std::int64_t at = row % t;
+            const std::int64_t by_window =
+                window > 0 ? std::max<std::int64_t>(at + 1 - window, 0) : 0;
+            const std::int64_t by_document = document > 0 ? at / document * document : 0;
+            first.push_back(static_cast<std::int32_t>(std::max(by_window, by_document)));
+        }
+        return first;
+    }
 };
+
+inline const std::int32_t* pointer_to(const std::vector<std::int32_t>& first) {
+    return first.empty() ? nullptr : first.data();
+}
 
 // Queries, keys and values side by side in one buffer, and their gradients likewise.
 template <class Real>
 Many<Real> attention_forward(Ops<Real>& ops, const AttentionShape& s, const Values<Real>& qkv) {
     Many<Real> out = {unwritten<Real>(s.b * s.t * s.h * s.d), unwritten<Real>(s.b * s.h * s.t)};
     auto scratch = unwritten<Real>(ops.attention_scratch_count(s.t, s.h, s.g, s.d));
+    const auto first = s.first_keys();
     ops.attention(AttentionForward<Real>{.out_nhd = out[0].data(),
                                          .lse_bht = out[1].data(),
                                          .q_nhd = qkv.data(),
                                          .k_ngd = qkv.data() + s.h * s.d,
                                          .v_ngd = qkv.data() + (s.h + s.g) * s.d,
+                                         .first_key_bt = pointer_to(first),
                                          .q_stride = s.stride(),
                                          .k_stride = s.stride(),
                                          .v_stride = s.stride(),
@@ -292,6 +314,7 @@ Values<Real> attention_backward(Ops<Real>& ops, const AttentionShape& s, const V
                                 const Many<Real>& out, const Values<Real>& dout) {
     auto dqkv = unwritten<Real>(s.b * s.t * s.stride());
     auto scratch = unwritten<Real>(ops.attention_scratch_count(s.t, s.h, s.g, s.d));
+    const auto first = s.first_keys();
     ops.attention(AttentionBackward<Real>{.dq_nhd = dqkv.data(),
                                           .dk_ngd = dqkv.data() + s.h * s.d,
                                           .dv_ngd = dqkv.data() + (s.h + s.g) * s.d,
@@ -301,6 +324,7 @@ Values<Real> attention_backward(Ops<Real>& ops, const AttentionShape& s, const V
                                           .q_nhd = qkv.data(),
                                           .k_ngd = qkv.data() + s.h * s.d,
                                           .v_ngd = qkv.data() + (s.h + s.g) * s.d,
+                                          .first_key_bt = pointer_to(first),
                                           .q_stride = s.stride(),
                                           .k_stride = s.stride(),
                                           .v_stride = s.stride(),
@@ -317,7 +341,8 @@ Values<Real> attention_backward(Ops<Real>& ops, const AttentionShape& s, const V
 template <class Real>
 Case<Real> attention_case(AttentionShape s) {
     return {.name = "attention_b" + std::to_string(s.b) + "_t" + std::to_string(s.t) + "_h" +
-                    std::to_string(s.h) + "_g" + std::to_string(s.g) + "_d" + std::to_string(s.d),
+                    std::to_string(s.h) + "_g" + std::to_string(s.g) + "_d" + std::to_string(s.d) +
+                    "_w" + std::to_string(s.window) + "_doc" + std::to_string(s.document),
             .input_counts = {s.b * s.t * s.stride()},
             .forward = [=](Ops<Real>& ops,
                            const Many<Real>& in) { return attention_forward(ops, s, in[0]); },

@@ -39,6 +39,9 @@ std::vector<Case<Real>> small_cases() {
             attention_case<Real>({.b = 1, .t = 1, .h = 1, .g = 1, .d = 1}),
             attention_case<Real>({.b = 2, .t = 5, .h = 2, .g = 2, .d = 3}),
             attention_case<Real>({.b = 1, .t = 9, .h = 6, .g = 2, .d = 4}),
+            attention_case<Real>({.b = 2, .t = 9, .h = 2, .g = 1, .d = 4, .window = 3}),
+            attention_case<Real>({.b = 1, .t = 9, .h = 2, .g = 2, .d = 2, .document = 4}),
+            attention_case<Real>({.b = 1, .t = 6, .h = 1, .g = 1, .d = 3, .window = 1}),
             gelu_case<Real>(1),
             gelu_case<Real>(37),
             swiglu_case<Real>(19),
@@ -60,6 +63,10 @@ std::vector<Case<Real>> larger_cases() {
             attention_case<Real>({.b = 2, .t = 128, .h = 4, .g = 4, .d = 32}),
             attention_case<Real>({.b = 1, .t = 65, .h = 4, .g = 1, .d = 8}),
             attention_case<Real>({.b = 1, .t = 530, .h = 2, .g = 1, .d = 20}),
+            attention_case<Real>({.b = 1, .t = 530, .h = 2, .g = 1, .d = 20, .window = 100}),
+            attention_case<Real>({.b = 2, .t = 700, .h = 1, .g = 1, .d = 8, .document = 300}),
+            attention_case<Real>(
+                {.b = 1, .t = 900, .h = 1, .g = 1, .d = 8, .window = 257, .document = 511}),
             gelu_case<Real>(16384 + 5),
             swiglu_case<Real>(16384 + 5),
             cross_entropy_case<Real>(33, 1027)};

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "model/layers.h"
 
@@ -24,11 +25,20 @@ template <class Real>
 struct Scratch {
     Scratch(const spec::ModelConfig& config, const kernels::Ops<Real>& ops, BatchShape largest);
 
-    tensor::Buffer<Real> narrow_nc;  // Rows of the width.
+    tensor::Buffer<Real> narrow_nc;  // Rows of the width, or of all query heads if that is more.
     tensor::Buffer<Real> wide;       // Rows of the widest thing in a block.
     tensor::Buffer<Real> attention;
     tensor::Buffer<Real> cos_tk;  // Of rotary positions; filled once.
     tensor::Buffer<Real> sin_tk;
+
+    // Where each token begins to see, as kernels::AttentionForward has it: in a layer that reaches
+    // back to the beginning, and in one with a window. The decoder states it for each batch. Empty:
+    // at the beginning.
+    std::vector<std::int32_t> first_key_bt, windowed_first_key_bt;
+    const std::int32_t* first_keys(bool windowed) const {
+        const auto& all = windowed ? windowed_first_key_bt : first_key_bt;
+        return all.empty() ? nullptr : all.data();
+    }
 };
 
 template <class Real>

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "model/rope.h"
 
 namespace gruca::model {
 namespace {
@@ -15,8 +16,7 @@ constexpr std::int64_t kLogitElements = 1 << 21;  // Eight MiB of floats: stays 
 constexpr std::int64_t kLogitRowsMin = 256;  // Fewer would not pay for packing the head's weights.
 
 std::string embedding_name(const spec::ModelConfig& config) {
-    return config.architecture == spec::Architecture::gpt2 ? "transformer.wte"
-                                                           : "model.embed_tokens";
+    return config.is_gpt2() ? "transformer.wte" : "model.embed_tokens";
 }
 
 }  // namespace
@@ -34,21 +34,19 @@ void require_tokens_below(std::span<const std::int32_t> tokens, std::int64_t voc
 template <class Real>
 Scratch<Real>::Scratch(const spec::ModelConfig& config, const kernels::Ops<Real>& ops,
                        BatchShape largest)
-    : narrow_nc(largest.n() * config.width),
-      wide(largest.n() *
-           std::max({config.hidden, 3 * config.width, config.width + 2 * config.kv_width()})),
+    : narrow_nc(largest.n() * std::max(config.width, config.query_width())),
+      wide(largest.n() * std::max({config.hidden, 3 * config.width,
+                                   config.query_width() + 2 * config.kv_width()})),
       attention(ops.attention_scratch_count(largest.t, config.heads, config.kv_heads,
                                             config.head_size())) {
-    if (config.architecture != spec::Architecture::llama) return;
-    const std::int64_t pairs = config.head_size() / 2;
+    if (config.is_gpt2()) return;
+    const std::vector<double> frequencies = rotary_frequencies(config);
+    const auto pairs = std::ssize(frequencies);
     cos_tk = tensor::Buffer<Real>(largest.t * pairs);
     sin_tk = tensor::Buffer<Real>(largest.t * pairs);
     for (std::int64_t t = 0; t < largest.t; ++t) {
         for (std::int64_t k = 0; k < pairs; ++k) {
-            const double frequency =
-                std::pow(config.rope_theta,
-                         -2.0 * static_cast<double>(k) / static_cast<double>(config.head_size()));
-            const double angle = static_cast<double>(t) * frequency;
+            const double angle = static_cast<double>(t) * frequencies[static_cast<std::size_t>(k)];
             cos_tk[t * pairs + k] = static_cast<Real>(std::cos(angle));
             sin_tk[t * pairs + k] = static_cast<Real>(std::sin(angle));
         }
@@ -63,10 +61,8 @@ Decoder<Real>::Decoder(const spec::ModelConfig& config, kernels::Ops<Real>& ops,
       largest_(largest),
       trains_(bindings.gradients != nullptr),
       scratch_(config, ops, largest),
-      final_norm_(
-          bindings,
-          config.architecture == spec::Architecture::gpt2 ? "transformer.ln_f" : "model.norm",
-          config.norm_epsilon, largest.n()),
+      final_norm_(bindings, config.is_gpt2() ? "transformer.ln_f" : "model.norm",
+                  config.norm_epsilon, largest.n()),
       output_(bindings, config.tied_embeddings ? embedding_name(config) : "lm_head"),
       token_weight_vc_(bindings.weight(embedding_name(config) + ".weight")),
       dtoken_weight_vc_(bindings.gradient(embedding_name(config) + ".weight")),
@@ -79,15 +75,14 @@ Decoder<Real>::Decoder(const spec::ModelConfig& config, kernels::Ops<Real>& ops,
       loss_n_(logit_rows_) {
     CHECK(largest.t <= config.context_length, "sequences of {} tokens, context {}", largest.t,
           config.context_length);
-    if (config.architecture == spec::Architecture::gpt2) {
+    if (config.is_gpt2()) {
         position_weight_tc_ = bindings.weight("transformer.wpe.weight");
         dposition_weight_tc_ = bindings.gradient("transformer.wpe.weight");
     }
     const BlockParts<Real> parts{config_, ops_, bindings, scratch_, largest_};
     for (std::int64_t layer = 0; layer < config.layers; ++layer) {
-        blocks_.push_back(config.architecture == spec::Architecture::gpt2
-                              ? make_gpt2_block(parts, layer)
-                              : make_llama_block(parts, layer));
+        blocks_.push_back(config.is_gpt2() ? make_gpt2_block(parts, layer)
+                                           : make_llama_block(parts, layer));
     }
 }
 
@@ -116,6 +111,21 @@ void Decoder<Real>::embed_backward(const Batch& batch) {
 }
 
 template <class Real>
+void Decoder<Real>::state_first_keys(const Batch& batch) {
+    const auto& documents = batch.document_starts;
+    CHECK(documents.empty() || std::ssize(documents) == batch.shape.n());
+    scratch_.first_key_bt.assign(documents.begin(), documents.end());
+    scratch_.windowed_first_key_bt.clear();
+    const std::int64_t window = config_.sliding_window;
+    for (std::int64_t n = 0; window > 0 && n < batch.shape.n(); ++n) {
+        const std::int64_t document =
+            documents.empty() ? 0 : documents[static_cast<std::size_t>(n)];
+        const std::int64_t first = std::max(document, n % batch.shape.t + 1 - window);
+        scratch_.windowed_first_key_bt.push_back(static_cast<std::int32_t>(first));
+    }
+}
+
+template <class Real>
 void Decoder<Real>::forward(const Batch& batch) {
     CHECK(batch.shape.b >= 1 && batch.shape.t >= 1 && batch.shape.t <= largest_.t &&
               batch.shape.n() <= largest_.n(),
@@ -123,6 +133,7 @@ void Decoder<Real>::forward(const Batch& batch) {
           largest_.t);
     CHECK(std::ssize(batch.tokens) == batch.shape.n());
     require_tokens_below(batch.tokens, config_.vocabulary_size);
+    state_first_keys(batch);
     embed(batch);
     for (std::int64_t layer = 0; layer < config_.layers; ++layer) {
         blocks_[static_cast<std::size_t>(layer)]->forward(stream(layer + 1), stream(layer),

@@ -24,6 +24,9 @@ struct Batch {
     std::span<const std::int32_t> tokens;   // [b, t]
     std::span<const std::int32_t> targets;  // [b, t]; kernels::kIgnoredTarget: not counted.
     BatchShape shape;
+    // Where in its sequence the document of each token begins, [b, t]: attention does not reach
+    // back beyond it. Empty: a sequence is one document.
+    std::span<const std::int32_t> document_starts = {};
 };
 
 struct Loss {
@@ -54,6 +57,7 @@ class Decoder {
   private:
     void embed(const Batch& batch);
     void embed_backward(const Batch& batch);
+    void state_first_keys(const Batch& batch);
     void forward(const Batch& batch);
     Loss head(const Batch& batch, bool with_gradient, double dloss);
 

@@ -20,11 +20,11 @@ struct Case {
     spec::ModelConfig config;
 };
 
-spec::ModelConfig tiny(spec::Architecture architecture, std::int64_t kv_heads, bool tied) {
-    return {.architecture = architecture,
+spec::ModelConfig tiny(spec::Family family, std::int64_t kv_heads, bool tied) {
+    return {.family = family,
             .layers = 2,
             .width = 12,
-            .heads = 6 / (architecture == spec::Architecture::gpt2 ? 2 : 1),
+            .heads = 6 / (family == spec::Family::gpt2 ? 2 : 1),
             .kv_heads = kv_heads,
             .hidden = 20,
             .context_length = 7,
@@ -32,11 +32,48 @@ spec::ModelConfig tiny(spec::Architecture architecture, std::int64_t kv_heads, b
             .tied_embeddings = tied};
 }
 
+spec::ModelConfig mistral() {
+    spec::ModelConfig config = tiny(spec::Family::mistral, 2, false);
+    config.sliding_window = 3;
+    return config;
+}
+
+spec::ModelConfig qwen2() {
+    spec::ModelConfig config = tiny(spec::Family::qwen2, 3, true);
+    config.qkv_bias = true;
+    config.sliding_window = 2;
+    config.first_windowed_layer = 1;
+    return config;
+}
+
+spec::ModelConfig qwen3() {
+    spec::ModelConfig config = tiny(spec::Family::qwen3, 2, false);
+    config.own_head_size = 4;  // Heads are twice as wide as the residual stream has room for.
+    config.head_norm = true;
+    return config;
+}
+
+spec::ModelConfig llama3() {
+    spec::ModelConfig config = tiny(spec::Family::llama, 2, false);
+    config.qkv_bias = config.output_bias = config.feed_forward_bias = true;
+    config.rope_theta = 50;
+    config.rope_scaling = {.kind = spec::RopeScaling::Kind::llama3,
+                           .factor = 4,
+                           .low_frequency_factor = 1,
+                           .high_frequency_factor = 2,
+                           .original_context_length = 12};
+    return config;
+}
+
 const std::vector<Case> kCases = {
-    {"gpt2_tied", tiny(spec::Architecture::gpt2, 3, true)},
-    {"gpt2_untied", tiny(spec::Architecture::gpt2, 3, false)},
-    {"llama_tied", tiny(spec::Architecture::llama, 6, true)},
-    {"llama_untied_grouped", tiny(spec::Architecture::llama, 2, false)},
+    {"gpt2_tied", tiny(spec::Family::gpt2, 3, true)},
+    {"gpt2_untied", tiny(spec::Family::gpt2, 3, false)},
+    {"llama_tied", tiny(spec::Family::llama, 6, true)},
+    {"llama_untied_grouped", tiny(spec::Family::llama, 2, false)},
+    {"llama3_biased", llama3()},
+    {"mistral_windowed", mistral()},
+    {"qwen2_windowed_above", qwen2()},
+    {"qwen3_own_heads", qwen3()},
 };
 
 // A model with weights large enough that every path matters.
@@ -143,6 +180,38 @@ TEST_P(DecoderOf, what_comes_later_does_not_change_what_came_before) {
     EXPECT_NEAR(loss.sum, std::log(sum) + top - first[2], 1e-12);
     EXPECT_NE(logits({4, 9}), logits({5, 9}));
     EXPECT_NE(logits({4, 9, 1}), logits({9, 4, 1}));
+}
+
+TEST_P(DecoderOf, a_document_does_not_see_the_one_before_it_in_its_sequence) {
+    Model model(GetParam().config);
+    const std::vector<std::int32_t> starts = {0, 0, 0, 3, 3, 3, 3};
+    const std::vector<std::int32_t> targets = {-1, -1, -1, 6, 2, 5, 8};
+    const auto loss = [&](std::int32_t earlier, std::span<const std::int32_t> documents) {
+        const std::vector<std::int32_t> tokens = {4, earlier, 1, 3, 6, 2, 5};
+        return model.decoder
+            .evaluate({.tokens = tokens,
+                       .targets = targets,
+                       .shape = {.b = 1, .t = 7},
+                       .document_starts = documents})
+            .sum;
+    };
+    EXPECT_EQ(loss(9, starts), loss(2, starts));
+    EXPECT_NE(loss(9, {}), loss(2, {}));
+}
+
+TEST(Decoder, a_document_of_llama_is_the_same_wherever_it_lies) {
+    Model model(llama3());  // Rotary positions count differences only.
+    const std::vector<std::int32_t> tokens = {4, 9, 1, 3, 6, 2, 5},
+                                    targets = {9, 1, -1, 6, 2, 5, 8};
+    const std::vector<std::int32_t> starts = {0, 0, 0, 3, 3, 3, 3};
+    const std::span<const std::int32_t> ids(tokens), next(targets);
+    const Loss together = model.decoder.evaluate(
+        {.tokens = ids, .targets = next, .shape = {.b = 1, .t = 7}, .document_starts = starts});
+    const Loss first = model.decoder.evaluate(
+        {.tokens = ids.first(3), .targets = next.first(3), .shape = {.b = 1, .t = 3}});
+    const Loss second = model.decoder.evaluate(
+        {.tokens = ids.subspan(3), .targets = next.subspan(3), .shape = {.b = 1, .t = 4}});
+    EXPECT_NEAR(together.sum, first.sum + second.sum, 1e-11);
 }
 
 TEST_P(DecoderOf, fed_token_by_token_it_scores_the_same) {

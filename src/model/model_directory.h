@@ -1,8 +1,9 @@
 // model/model_directory.h
 //
 // A trained model as Hugging Face's `transformers` loads it: a directory with config.json,
-// generation_config.json, model.safetensors, and the tokenizer's tokenizer.json beside a
-// tokenizer_config.json. Both directions, both shapes. docs/formats/model-directory.md.
+// generation_config.json, model.safetensors (in pieces when it is large), and the tokenizer's
+// tokenizer.json beside a tokenizer_config.json. Both directions, every family.
+// docs/formats/model-directory.md.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +12,14 @@
 #include <string>
 
 #include "model/parameters.h"
+#include "model/weight_files.h"
 
 namespace gruca::model {
 
 struct ModelExtras {
     std::string tokenizer_json = {};  // Copied as it is; empty: none.
     std::optional<std::int64_t> end_of_text = {};
+    std::uint64_t shard_bytes_max = kShardBytesMax;  // Of one file of weights.
 };
 
 // Creates the directory if need be and replaces the files in it; the weights come last.

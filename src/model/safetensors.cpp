@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 
 #include "base/boundary.h"
@@ -26,6 +27,18 @@ void read_at(int fd, std::uint64_t offset, std::span<std::byte> into) {
     if (read_full(fd, into) != into.size()) {
         throw Error(ErrorCode::data_loss, "file ended early: it is shorter than its header says");
     }
+}
+
+// IEEE 754 binary16: a sign, five bits of exponent, ten of fraction.
+float float_of_half(std::uint16_t half) {
+    const std::uint32_t sign = (half & 0x8000u) << 16, fraction = half & 0x3ffu;
+    const std::uint32_t exponent = (half >> 10) & 0x1fu;
+    if (exponent == 0) {  // Zero, or too small for a leading one.
+        const float size = std::ldexp(static_cast<float>(fraction), -24);
+        return sign != 0 ? -size : size;
+    }
+    const std::uint32_t wide = exponent == 0x1f ? 0xffu : exponent + (127 - 15);
+    return std::bit_cast<float>(sign | wide << 23 | fraction << 13);
 }
 
 SafetensorsFile::Entry read_entry(const std::string& name, const Json& json) {
@@ -113,6 +126,10 @@ std::vector<float> SafetensorsFile::read(const Entry& entry) const {
             std::uint16_t upper = 0;  // A bfloat16 is the upper half of a float.
             std::memcpy(&upper, bytes.data() + 2 * i, 2);
             values[i] = std::bit_cast<float>(std::uint32_t{upper} << 16);
+        } else if (entry.dtype == tensor::Dtype::f16) {
+            std::uint16_t half = 0;
+            std::memcpy(&half, bytes.data() + 2 * i, 2);
+            values[i] = float_of_half(half);
         } else {
             double value = 0;
             std::memcpy(&value, bytes.data() + 8 * i, 8);

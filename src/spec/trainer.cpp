@@ -127,7 +127,11 @@ BatchPlan require_valid(const TrainerSpec& spec, int ranks) {
 }
 
 ModelConfig model_config(const TrainerSpec& spec, std::int64_t vocabulary_size) {
-    ModelConfig config{.architecture = architecture_from(spec.architecture),
+    if (spec.architecture != "gpt2" && spec.architecture != "llama") {
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("architecture must be gpt2 or llama, not '{}'", spec.architecture));
+    }
+    ModelConfig config{.family = family_from(spec.architecture),
                        .layers = spec.layers,
                        .width = spec.width,
                        .heads = spec.heads,
@@ -136,9 +140,9 @@ ModelConfig model_config(const TrainerSpec& spec, std::int64_t vocabulary_size) 
                        .context_length = spec.context_length,
                        .vocabulary_size = vocabulary_size,
                        .tied_embeddings = spec.tied_embeddings,
-                       .rope_theta = spec.rope_theta,
-                       .norm_epsilon = spec.norm_epsilon};
-    if (config.hidden == 0 && config.architecture == Architecture::gpt2) {
+                       .norm_epsilon = spec.norm_epsilon,
+                       .rope_theta = spec.rope_theta};
+    if (config.hidden == 0 && config.is_gpt2()) {
         config.hidden = 4 * config.width;
     } else if (config.hidden == 0) {
         const std::int64_t least = (8 * config.width + 2) / 3;

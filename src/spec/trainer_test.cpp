@@ -106,7 +106,7 @@ TEST(ModelShape, heads_that_do_not_divide_the_width_name_the_nearest_that_do) {
 }
 
 TEST(ModelShape, the_parameters_of_gpt2_are_as_many_as_the_formula_says) {
-    ModelConfig c{.architecture = Architecture::gpt2,
+    ModelConfig c{.family = Family::gpt2,
                   .layers = 12,
                   .width = 768,
                   .heads = 12,
@@ -120,7 +120,7 @@ TEST(ModelShape, the_parameters_of_gpt2_are_as_many_as_the_formula_says) {
 }
 
 TEST(ModelShape, the_parameters_of_llama_are_as_many_as_the_formula_says) {
-    const ModelConfig c{.architecture = Architecture::llama,
+    const ModelConfig c{.family = Family::llama,
                         .layers = 32,
                         .width = 4096,
                         .heads = 32,

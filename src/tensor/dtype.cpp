@@ -13,7 +13,7 @@ struct Row {
     std::size_t bytes;
 };
 
-constexpr std::array<Row, 3> kTable = {Row{"F32", 4}, Row{"F64", 8}, Row{"BF16", 2}};
+constexpr std::array kTable = {Row{"F32", 4}, Row{"F64", 8}, Row{"BF16", 2}, Row{"F16", 2}};
 
 }  // namespace
 
@@ -30,7 +30,7 @@ Dtype parse_dtype(std::string_view name) {
         if (kTable[i].name == name) return static_cast<Dtype>(i);
     }
     throw Error(ErrorCode::invalid_argument,
-                "unknown element type, expected F32, F64 or BF16: " + std::string(name));
+                "unknown element type, expected F32, F64, BF16 or F16: " + std::string(name));
 }
 
 }  // namespace gruca::tensor

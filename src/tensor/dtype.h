@@ -1,6 +1,7 @@
 // tensor/dtype.h
 //
-// What an element is. Names are those of the safetensors format: "F32", "F64", "BF16".
+// What an element is. Names are those of the safetensors format: "F32", "F64", "BF16",
+// "F16".
 #pragma once
 
 #include <cstddef>
@@ -8,7 +9,7 @@
 
 namespace gruca::tensor {
 
-enum class Dtype { f32, f64, bf16 };
+enum class Dtype { f32, f64, bf16, f16 };
 
 std::size_t bytes_of(Dtype dtype);
 std::string_view name(Dtype dtype);

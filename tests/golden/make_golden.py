@@ -1,4 +1,4 @@
-"""Writes the golden files: what PyTorch and transformers compute for two tiny models, in float64.
+"""Writes the golden files: what PyTorch and transformers compute for tiny models, in float64.
 
     python tests/golden/make_golden.py DIRECTORY
 
@@ -18,6 +18,9 @@ import sys
 import torch
 import transformers
 from transformers.models.llama import modeling_llama
+from transformers.models.mistral import modeling_mistral
+from transformers.models.qwen2 import modeling_qwen2
+from transformers.models.qwen3 import modeling_qwen3
 
 BATCH = 2
 IGNORED = -1  # A target without loss.
@@ -31,6 +34,29 @@ MODELS = {
         "architecture": "llama", "layers": 2, "width": 16, "heads": 4, "kv_heads": 2, "hidden": 24,
         "context_length": 10, "vocabulary_size": 23, "tied_embeddings": False, "rope_theta": 500.0,
         "norm_epsilon": 1e-5,
+    },
+    # What the others have that llama has not, all at once where it can be.
+    "llama3": {
+        "architecture": "llama", "layers": 2, "width": 16, "heads": 4, "kv_heads": 2, "hidden": 24,
+        "context_length": 10, "vocabulary_size": 23, "tied_embeddings": False, "rope_theta": 50.0,
+        "norm_epsilon": 1e-5, "qkv_bias": True, "output_bias": True, "feed_forward_bias": True,
+        "rope_scaling": {"kind": "llama3", "factor": 4.0, "low_frequency_factor": 1.0,
+                         "high_frequency_factor": 3.0, "original_context_length": 16},
+    },
+    "mistral": {
+        "architecture": "mistral", "layers": 2, "width": 16, "heads": 4, "kv_heads": 1, "hidden": 24,
+        "context_length": 10, "vocabulary_size": 23, "tied_embeddings": False, "rope_theta": 500.0,
+        "norm_epsilon": 1e-5, "sliding_window": 4, "first_windowed_layer": 0,
+    },
+    "qwen2": {
+        "architecture": "qwen2", "layers": 2, "width": 16, "heads": 4, "kv_heads": 2, "hidden": 24,
+        "context_length": 10, "vocabulary_size": 23, "tied_embeddings": True, "rope_theta": 500.0,
+        "norm_epsilon": 1e-6, "qkv_bias": True, "sliding_window": 3, "first_windowed_layer": 1,
+    },
+    "qwen3": {
+        "architecture": "qwen3", "layers": 2, "width": 16, "heads": 4, "kv_heads": 2, "hidden": 24,
+        "context_length": 10, "vocabulary_size": 23, "tied_embeddings": False, "rope_theta": 500.0,
+        "norm_epsilon": 1e-6, "head_norm": True, "head_size": 6,
     },
 }
 TRAINING = {
@@ -80,13 +106,53 @@ def rms_norm_in_double(self, x):
 
 
 def rotary_in_double(self, x, position_ids):
-    """The same."""
-    size = self.config.hidden_size // self.config.num_attention_heads
-    theta = self.config.rope_parameters["rope_theta"]
-    inverse = 1.0 / theta ** (torch.arange(0, size, 2, dtype=torch.float64) / size)
+    """The same. The blend of llama3 is that of transformers' _compute_llama3_parameters."""
+    rope = self.config.rope_parameters
+    size = getattr(self.config, "head_dim", None) or self.config.hidden_size // self.config.num_attention_heads
+    inverse = 1.0 / rope["rope_theta"] ** (torch.arange(0, size, 2, dtype=torch.float64) / size)
+    if rope["rope_type"] == "llama3":
+        turns = rope["original_max_position_embeddings"] * inverse / (2 * math.pi)
+        low, high = rope["low_freq_factor"], rope["high_freq_factor"]
+        kept = ((turns - low) / (high - low)).clamp(0, 1)
+        inverse = (1 - kept) * inverse / rope["factor"] + kept * inverse
     angles = position_ids[..., None].double() * inverse
     angles = torch.cat([angles, angles], dim=-1)
     return angles.cos(), angles.sin()
+
+
+# The model, its configuration, and the two classes that compute in float32.
+FAMILIES = {
+    "llama": (transformers.LlamaForCausalLM, transformers.LlamaConfig,
+              modeling_llama.LlamaRMSNorm, modeling_llama.LlamaRotaryEmbedding),
+    "mistral": (transformers.MistralForCausalLM, transformers.MistralConfig,
+                modeling_mistral.MistralRMSNorm, modeling_mistral.MistralRotaryEmbedding),
+    "qwen2": (transformers.Qwen2ForCausalLM, transformers.Qwen2Config,
+              modeling_qwen2.Qwen2RMSNorm, modeling_qwen2.Qwen2RotaryEmbedding),
+    "qwen3": (transformers.Qwen3ForCausalLM, transformers.Qwen3Config,
+              modeling_qwen3.Qwen3RMSNorm, modeling_qwen3.Qwen3RotaryEmbedding),
+}
+
+
+def rope_parameters(config):
+    parameters = {"rope_type": "default", "rope_theta": config["rope_theta"]}
+    if scaling := config.get("rope_scaling"):
+        parameters |= {"rope_type": scaling["kind"], "factor": scaling["factor"],
+                       "low_freq_factor": scaling["low_frequency_factor"],
+                       "high_freq_factor": scaling["high_frequency_factor"],
+                       "original_max_position_embeddings": scaling["original_context_length"]}
+    return parameters
+
+
+def options_of(config):
+    """What only some families have, in their words."""
+    family, window = config["architecture"], config.get("sliding_window")
+    if family == "llama":
+        return {"attention_bias": config.get("qkv_bias", False), "mlp_bias": config.get("feed_forward_bias", False)}
+    if family == "mistral":
+        return {"sliding_window": window}
+    options = {"use_sliding_window": window is not None, "sliding_window": window,
+               "max_window_layers": config.get("first_windowed_layer", config["layers"])}
+    return options | ({"head_dim": config["head_size"]} if family == "qwen3" else {})
 
 
 def build(config):
@@ -97,13 +163,14 @@ def build(config):
             n_inner=config["hidden"], layer_norm_epsilon=config["norm_epsilon"],
             resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0, attn_implementation="sdpa"))
     else:
-        model = transformers.LlamaForCausalLM(transformers.LlamaConfig(
+        model_class, config_class = FAMILIES[config["architecture"]][:2]
+        model = model_class(config_class(
             vocab_size=config["vocabulary_size"], hidden_size=config["width"],
             intermediate_size=config["hidden"], num_hidden_layers=config["layers"],
             num_attention_heads=config["heads"], num_key_value_heads=config["kv_heads"],
             max_position_embeddings=config["context_length"], rms_norm_eps=config["norm_epsilon"],
-            rope_parameters={"rope_type": "default", "rope_theta": config["rope_theta"]},
-            tie_word_embeddings=config["tied_embeddings"], attn_implementation="sdpa"))
+            rope_parameters=rope_parameters(config), tie_word_embeddings=config["tied_embeddings"],
+            attn_implementation="sdpa", **options_of(config)))
     model = model.double().train()
     with torch.no_grad():
         for name, parameter in model.named_parameters():
@@ -171,20 +238,22 @@ def training(config):
             "weights": {name: encoded(p) for name, p in model.named_parameters()}}
 
 
-def require_patches_change_only_rounding(config):
-    """The two functions replaced below must be transformers' own but for their precision."""
-    tokens = torch.tensor([sample(0, config)[:-1]])
-    with torch.no_grad():
-        original = build(config)(input_ids=tokens).logits
-        modeling_llama.LlamaRMSNorm.forward = rms_norm_in_double
-        modeling_llama.LlamaRotaryEmbedding.forward = rotary_in_double
-        patched = build(config)(input_ids=tokens).logits
-    difference = (original - patched).abs().max().item()
-    assert 0 < difference < 1e-5, f"float32 against float64 in Llama's norms: {difference}"
+def require_patches_change_only_rounding(configs):
+    """The functions replaced below must be transformers' own but for their precision."""
+    def all_logits():
+        with torch.no_grad():
+            return [build(c)(input_ids=torch.tensor([sample(0, c)[:-1]])).logits for c in configs]
+
+    originals = all_logits()
+    for _, _, norm, rotary in FAMILIES.values():
+        norm.forward, rotary.forward = rms_norm_in_double, rotary_in_double
+    for config, original, patched in zip(configs, originals, all_logits()):
+        difference = (original - patched).abs().max().item()
+        assert 0 < difference < 1e-5, f"float32 against float64 in the norms of {config}: {difference}"
 
 
 def main(directory):
-    require_patches_change_only_rounding(MODELS["llama"])
+    require_patches_change_only_rounding([c for c in MODELS.values() if c["architecture"] != "gpt2"])
     for name, config in MODELS.items():
         golden = {
             "made_by": {"script": "tests/golden/make_golden.py", "torch": torch.__version__,

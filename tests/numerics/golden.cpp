@@ -47,7 +47,7 @@ spec::TrainerSpec Golden::trainer_spec() const {
     const spec::ModelConfig model = config();
     const Json& from = training().at("spec");
     spec::TrainerSpec spec;
-    spec.architecture = spec::name(model.architecture);
+    spec.architecture = spec::name(model.family);
     spec.layers = model.layers;
     spec.width = model.width;
     spec.heads = model.heads;

@@ -190,7 +190,8 @@ TEST_P(GoldenModel, the_cpu_kernels_stay_close) {
     expect_float_is_close(kernels::make_cpu_ops, GetParam());
 }
 
-INSTANTIATE_TEST_SUITE_P(Both, GoldenModel, testing::Values("gpt2", "llama"),
+INSTANTIATE_TEST_SUITE_P(Each, GoldenModel,
+                         testing::Values("gpt2", "llama", "llama3", "mistral", "qwen2", "qwen3"),
                          [](const auto& test) { return test.param; });
 
 }  // namespace

@@ -32,9 +32,15 @@ struct Block {
     std::int64_t queries;
     std::int64_t key;  // The first one.
     std::int64_t keys;
+    bool is_first;  // For its queries.
+    const std::int32_t*
+        first_t;  // The first key that each query of the sequence sees; may be null.
 
-    // Of these keys, how many row r may see.
-    std::int64_t visible(std::int64_t r) const {
+    // Of these keys, row r sees those from begin to end.
+    std::int64_t begin(std::int64_t r) const {
+        return first_t == nullptr ? 0 : std::clamp<std::int64_t>(first_t[query + r] - key, 0, keys);
+    }
+    std::int64_t end(std::int64_t r) const {
         return std::clamp<std::int64_t>(query + r + 1 - key, 0, keys);
     }
 };
@@ -53,14 +59,17 @@ void probabilities(const AttentionBackward<float>& a, const Block& block, const 
     const float scale = static_cast<float>(a.scale);
     for (std::int64_t r = 0; r < block.queries; ++r) {
         float* row = scores + r * block.keys;
-        const std::int64_t visible = block.visible(r);
-        for_lanes(visible, [&](auto d, std::int64_t i) HWY_ATTR {
-            const auto score = hn::LoadU(d, row + i);
+        const std::int64_t begin = block.begin(r), end = block.end(r);
+        std::fill(row, row + std::min(begin, end), 0.0f);
+        std::fill(row + end, row + block.keys, 0.0f);
+        if (begin >= end) continue;
+        float* seen = row + begin;
+        for_lanes(end - begin, [&](auto d, std::int64_t i) HWY_ATTR {
+            const auto score = hn::LoadU(d, seen + i);
             const auto shifted =
                 hn::MulSub(score, hn::Set(d, scale), hn::Set(d, lse[block.query + r]));
-            hn::StoreU(exponential(d, shifted), d, row + i);
+            hn::StoreU(exponential(d, shifted), d, seen + i);
         });
-        std::fill(row + visible, row + block.keys, 0.0f);
     }
 }
 
@@ -96,19 +105,21 @@ void absorb_scores(const AttentionForward<float>& a, const Block& block, float* 
     const float scale = static_cast<float>(a.scale);
     for (std::int64_t r = 0; r < block.queries; ++r) {
         float* row = scores + r * block.keys;
-        const std::int64_t visible = block.visible(r);
-        std::fill(row + visible, row + block.keys, 0.0f);
-        if (visible == 0) continue;
-        for_lanes(visible, [&](auto d, std::int64_t i) HWY_ATTR {
-            hn::StoreU(hn::Mul(hn::LoadU(d, row + i), hn::Set(d, scale)), d, row + i);
+        const std::int64_t begin = block.begin(r), end = block.end(r);
+        std::fill(row, row + std::min(begin, end), 0.0f);
+        std::fill(row + end, row + block.keys, 0.0f);
+        if (begin >= end) continue;
+        float* seen = row + begin;
+        for_lanes(end - begin, [&](auto d, std::int64_t i) HWY_ATTR {
+            hn::StoreU(hn::Mul(hn::LoadU(d, seen + i), hn::Set(d, scale)), d, seen + i);
         });
-        const float largest = std::max(maximum[r], largest_of(row, visible));
-        const float block_sum = sum_lanes(visible, [&](auto d, std::int64_t i) HWY_ATTR {
-            const auto e = exponential(d, hn::Sub(hn::LoadU(d, row + i), hn::Set(d, largest)));
-            hn::StoreU(e, d, row + i);
+        const float largest = std::max(maximum[r], largest_of(seen, end - begin));
+        const float block_sum = sum_lanes(end - begin, [&](auto d, std::int64_t i) HWY_ATTR {
+            const auto e = exponential(d, hn::Sub(hn::LoadU(d, seen + i), hn::Set(d, largest)));
+            hn::StoreU(e, d, seen + i);
             return e;
         });
-        if (block.key > 0 && largest > maximum[r]) {
+        if (!block.is_first && largest > maximum[r]) {
             const float shrink = std::exp(maximum[r] - largest);
             float* so_far = out + r * a.h * a.d;
             sum[r] *= shrink;
@@ -168,13 +179,33 @@ std::int64_t queries_of(std::int64_t t) {
     return t >= 512 ? kQueriesMax : kQueriesMax / 2;
 }
 
-// Calls visit(block) for the blocks of keys that the queries from `query` on may see.
+// The queries of one head that are worked on together, and the first key each of its sequence sees.
+struct Queries {
+    std::int64_t begin;
+    std::int64_t count;
+    const std::int32_t* first_t;
+};
+
+// Calls visit(block) for the blocks of keys that these queries see. A later query sees no further
+// back than an earlier one, so what the first does not see is for none of them.
 template <class Visit>
-void for_key_blocks(std::int64_t query, std::int64_t queries, const Visit& visit) {
-    const std::int64_t end = query + queries;
-    for (std::int64_t key = 0; key < end; key += kKeysMax) {
-        visit(Block{query, queries, key, std::min(kKeysMax, end - key)});
+void for_key_blocks(const Queries& of, const Visit& visit) {
+    const std::int64_t end = of.begin + of.count;
+    const std::int64_t first = of.first_t == nullptr ? 0 : of.first_t[of.begin];
+    const std::int64_t begin = first / kKeysMax * kKeysMax;
+    for (std::int64_t key = begin; key < end; key += kKeysMax) {
+        visit(Block{.query = of.begin,
+                    .queries = of.count,
+                    .key = key,
+                    .keys = std::min(kKeysMax, end - key),
+                    .is_first = key == begin,
+                    .first_t = of.first_t});
     }
+}
+
+template <class Args>
+const std::int32_t* first_keys(const Args& a, std::int64_t b) {
+    return a.first_key_bt == nullptr ? nullptr : a.first_key_bt + b * a.t;
 }
 
 void forward_queries(const AttentionForward<float>& a, std::int64_t b, std::int64_t h,
@@ -190,7 +221,7 @@ void forward_queries(const AttentionForward<float>& a, std::int64_t b, std::int6
     float* sum = scratch.per_query_too;
     std::fill(maximum, maximum + queries, -std::numeric_limits<float>::infinity());
     std::fill(sum, sum + queries, 0.0f);
-    for_key_blocks(query, queries, [&](const Block& block) {
+    for_key_blocks({query, queries, first_keys(a, b)}, [&](const Block& block) {
         gemm_serial({.m = queries,
                      .n = block.keys,
                      .k = a.d,
@@ -215,7 +246,7 @@ void forward_queries(const AttentionForward<float>& a, std::int64_t b, std::int6
                      .transpose_b = false,
                      .c = out,
                      .ldc = a.h * a.d,
-                     .accumulate = block.key > 0});
+                     .accumulate = !block.is_first});
     });
     HWY_DYNAMIC_DISPATCH(divide_by_sums)(a, queries, sum, out);
     for (std::int64_t r = 0; r < queries; ++r) lse[r] = maximum[r] + std::log(sum[r]);
@@ -289,7 +320,7 @@ void backward_block(const AttentionBackward<float>& a, const HeadBackward& head,
                  .transpose_b = false,
                  .c = head.dq + block.query * a.q_stride,
                  .ldc = a.q_stride,
-                 .accumulate = block.key > 0});
+                 .accumulate = !block.is_first});
     Gemm by_key = {.m = block.keys,
                    .n = a.d,
                    .k = block.queries,
@@ -327,7 +358,7 @@ void backward_group(const AttentionBackward<float>& a, std::int64_t b, std::int6
             const std::int64_t offset = query * a.h * a.d;
             HWY_DYNAMIC_DISPATCH(deltas)
             (head.dout + offset, head.out + offset, a.h * a.d, a.d, queries, scratch.per_query);
-            for_key_blocks(query, queries,
+            for_key_blocks({query, queries, first_keys(a, b)},
                            [&](const Block& block) { backward_block(a, head, block, scratch); });
         }
     }

@@ -296,6 +296,9 @@ struct Head {
     std::int64_t v(std::int64_t t) const { return row(t) * a.v_stride + group() * a.d; }
     std::int64_t out(std::int64_t t) const { return (row(t) * a.h + h) * a.d; }
     std::int64_t lse(std::int64_t t) const { return (b * a.h + h) * a.t + t; }
+    std::int64_t first_key(std::int64_t t) const {
+        return a.first_key_bt == nullptr ? 0 : a.first_key_bt[row(t)];
+    }
 
     double score(std::int64_t query, std::int64_t key) const {
         double sum = 0;
@@ -313,21 +316,22 @@ void ReferenceOps<Real>::attention(const AttentionForward<Real>& a) {
     for (std::int64_t bh = 0; bh < a.b * a.h; ++bh) {
         const Head<AttentionForward<Real>> head{a, bh / a.h, bh % a.h};
         for (std::int64_t query = 0; query < a.t; ++query) {
-            const auto keys = static_cast<std::size_t>(query + 1);
-            for (std::size_t key = 0; key < keys; ++key) {
-                p[key] = head.score(query, static_cast<std::int64_t>(key));
+            const std::int64_t first = head.first_key(query);
+            const auto seen = std::span(p).subspan(static_cast<std::size_t>(first),
+                                                   static_cast<std::size_t>(query + 1 - first));
+            for (std::size_t i = 0; i < seen.size(); ++i) {
+                seen[i] = head.score(query, first + static_cast<std::int64_t>(i));
             }
-            const double largest =
-                *std::max_element(p.begin(), p.begin() + static_cast<std::ptrdiff_t>(keys));
+            const double largest = *std::max_element(seen.begin(), seen.end());
             double sum = 0;
-            for (std::size_t key = 0; key < keys; ++key) sum += std::exp(p[key] - largest);
+            for (const double score : seen) sum += std::exp(score - largest);
             const double lse = largest + std::log(sum);
             a.lse_bht[head.lse(query)] = static_cast<Real>(lse);
             for (std::int64_t d = 0; d < a.d; ++d) {
                 double out = 0;
-                for (std::size_t key = 0; key < keys; ++key) {
-                    out += std::exp(p[key] - lse) *
-                           double{a.v_ngd[head.v(static_cast<std::int64_t>(key)) + d]};
+                for (std::size_t i = 0; i < seen.size(); ++i) {
+                    const std::int64_t key = first + static_cast<std::int64_t>(i);
+                    out += std::exp(seen[i] - lse) * double{a.v_ngd[head.v(key) + d]};
                 }
                 a.out_nhd[head.out(query) + d] = static_cast<Real>(out);
             }
@@ -353,7 +357,7 @@ void ReferenceOps<Real>::attention(const AttentionBackward<Real>& a) {
             double delta = 0;  // sum of p * dp over the keys
             for (std::int64_t d = 0; d < a.d; ++d) delta += double{dout[d]} * double{out[d]};
             std::fill(dq.begin(), dq.end(), 0.0);
-            for (std::int64_t key = 0; key <= query; ++key) {
+            for (std::int64_t key = head.first_key(query); key <= query; ++key) {
                 const double p =
                     std::exp(head.score(query, key) - double{a.lse_bht[head.lse(query)]});
                 double dp = 0;
