@@ -25,6 +25,20 @@ bool is_target(std::string_view target) {
 
 }  // namespace
 
+std::optional<std::string> fault_of_raw_head(std::string_view raw) {
+    char before = '\n';
+    for (std::size_t i = 0; i < raw.size(); before = raw[i++]) {
+        const char c = raw[i];
+        if ((c == '\n') != (before == '\r')) return "a line of the head must end with CRLF";
+        if (before == '\n' && (c == ' ' || c == '\t')) return "a line of the head is folded";
+        const bool is_control = static_cast<unsigned char>(c) < ' ' || c == 0x7f;
+        if (is_control && c != '\t' && c != '\r' && c != '\n') {
+            return "the head has a control character";
+        }
+    }
+    return std::nullopt;
+}
+
 std::optional<std::string> fault_of_head(const http::request_header<>& head) {
     const std::size_t encodings = head.count(http::field::transfer_encoding);
     const std::size_t lengths = head.count(http::field::content_length);

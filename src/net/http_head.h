@@ -18,6 +18,11 @@ namespace gruca::net {
 
 constexpr std::size_t kHeaderFieldsMax = 256;
 
+// What is wrong with the bytes of a head, which end with an empty line, or nothing: control
+// characters, lines that end with LF or CR alone, lines that are folded. Parsers differ on all
+// three.
+std::optional<std::string> fault_of_raw_head(std::string_view raw);
+
 // What is wrong with a head that the parser let pass, or nothing. Two readers of one connection
 // that disagree about where a request ends let one request hide in another, so everything that
 // says it twice, or in a way not read here, is refused.

@@ -44,6 +44,7 @@ class HttpServer::Impl final : public SessionHost {
     const HttpServerOptions& options() const override { return options_; }
     void opened(Session& session) override { sessions_.insert(&session); }
     void closed(Session& session) override;
+    std::uint64_t next_turn() override { return ++turns_; }
     void dispatch(HttpRequest request, HttpReply reply) override;
     bool has_room_for_stream() const override { return streams_.has_room(); }
     void start_stream(StreamRequest request) override;
@@ -56,6 +57,7 @@ class HttpServer::Impl final : public SessionHost {
 
     std::unique_ptr<Listener> make_listener(const std::string& address);
     void accepted(asio::ip::tcp::socket socket);
+    void close_longest_idle();
     void served(SocketStream& stream, SocketStream::End end);
     void take_back(UniqueFd socket, const std::string& received, bool lingers);
     void work();
@@ -69,6 +71,7 @@ class HttpServer::Impl final : public SessionHost {
     std::list<std::unique_ptr<Listener>> listeners_;
     std::set<Session*> sessions_;
     std::size_t streaming_ = 0;  // Connections that are away.
+    std::uint64_t turns_ = 0;
     std::uint16_t port_ = 0;
     std::atomic<bool> stopping_ = false;
     std::mutex listen_mutex_;
@@ -115,8 +118,20 @@ void HttpServer::Impl::listen(const std::string& address) {
 }
 
 void HttpServer::Impl::accepted(asio::ip::tcp::socket socket) {
-    if (sessions_.size() + streaming_ >= options_.connections_max) return;  // It closes here.
+    const auto is_full = [&] { return sessions_.size() + streaming_ >= options_.connections_max; };
+    if (is_full()) close_longest_idle();
+    if (is_full()) return;  // The socket closes here.
     std::make_shared<Session>(std::move(socket), *this, loop_)->start();
+}
+
+// Who opens connections and says nothing must not keep others out.
+void HttpServer::Impl::close_longest_idle() {
+    Session* longest = nullptr;
+    for (Session* session : sessions_) {
+        if (session->idle_since() == 0) continue;
+        if (!longest || session->idle_since() < longest->idle_since()) longest = session;
+    }
+    if (longest) longest->close();
 }
 
 void HttpServer::Impl::start_stream(StreamRequest request) {

@@ -9,7 +9,8 @@
 //
 // Refused before the handler sees them: heads over head_bytes_max (431), bodies over
 // body_bytes_max (413), malformed or smuggled heads (400: both Content-Length and
-// Transfer-Encoding, two different lengths), connections over connections_max (closed).
+// Transfer-Encoding, two different lengths). A connection over connections_max takes the place of
+// the one that has waited longest for a request; when none waits, the new one is closed.
 // "Expect: 100-continue" is honoured. A handler that throws, or a reply dropped unanswered, gives
 // 500.
 //

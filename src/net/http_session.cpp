@@ -3,6 +3,7 @@
 #include <atomic>
 #include <boost/asio/write.hpp>
 #include <boost/beast/http/read.hpp>
+#include <limits>
 
 #include "base/log.h"
 #include "base/text.h"
@@ -16,7 +17,22 @@ namespace http = boost::beast::http;
 
 constexpr auto kLingerPatience = std::chrono::seconds(2);
 constexpr std::size_t kLingerBytesMax = 64u << 20;
-constexpr std::size_t kIdleBufferBytesMax = 16u << 10;  // What an idle connection may hold.
+constexpr std::size_t kFirstReadBytes = 2u << 10;  // What an idle connection holds.
+constexpr std::size_t kIdleBufferBytesMax = 4u << 10;
+constexpr std::size_t kNextReadBytes = 16u << 10;
+constexpr std::size_t kKeptByKernelBytesMax = 64u << 10;  // For a closed connection.
+constexpr std::string_view kHeadEnd = "\r\n\r\n";
+
+std::string_view text_in(const beast::flat_buffer& buffer) {
+    return {static_cast<const char*>(buffer.data().data()), buffer.size()};
+}
+
+// Whether a close drops what was not read. Who does not read a long answer must not have the kernel
+// keep it for him after the time limit, which closes the socket.
+void drop_when_closed(asio::ip::tcp::socket& socket, bool drop) {
+    beast::error_code ignored;
+    socket.set_option(asio::socket_base::linger(drop, 0), ignored);
+}
 
 class SessionSink final : public HttpReply::Sink {
   public:
@@ -62,23 +78,53 @@ void Session::resume(std::string_view received) {
 
 void Session::read_head() {
     state_ = State::reading;
+    searched_bytes_ = 0;
     if (buffer_.size() == 0 && buffer_.capacity() > kIdleBufferBytesMax) buffer_.shrink_to_fit();
-    parser_.emplace();
-    parser_->header_limit(static_cast<std::uint32_t>(host_.options().head_bytes_max));
-    parser_->body_limit(boost::none);  // Which one holds is known after the head.
     stream_.expires_after(host_.options().read_timeout);
-    http::async_read_header(stream_, buffer_, *parser_,
+    idle_since_ = host_.next_turn();
+    look_for_head();
+}
+
+// The head is looked for before the parser sees it, so that what is refused does not depend on what
+// the parser would make of it, and an idle connection has no parser.
+void Session::look_for_head() {
+    const std::string_view seen = text_in(buffer_);
+    const std::size_t from =
+        searched_bytes_ < kHeadEnd.size() ? 0 : searched_bytes_ - kHeadEnd.size();
+    const std::size_t end = seen.find(kHeadEnd, from);
+    if (end != std::string_view::npos) return after_head(seen.substr(0, end + kHeadEnd.size()));
+    searched_bytes_ = seen.size();
+    if (seen.size() > host_.options().head_bytes_max) {
+        return refuse(plain_response(431, "the request's head is too long"));
+    }
+    stream_.async_read_some(buffer_.prepare(seen.empty() ? kFirstReadBytes : kNextReadBytes),
                             then([](Session& self, beast::error_code error, std::size_t bytes) {
-                                error ? self.failed_to_read(error) : self.after_head(bytes);
+                                if (error) return self.close();
+                                self.buffer_.commit(bytes);
+                                self.look_for_head();
                             }));
 }
 
-void Session::after_head(std::size_t bytes) {
-    const auto& head = parser_->get();
-    // The parser's own limit is for heads that do not end, and lets others pass by a little.
-    if (bytes > host_.options().head_bytes_max) {
+void Session::after_head(std::string_view raw) {
+    idle_since_ = 0;
+    if (raw.size() > host_.options().head_bytes_max) {
         return refuse(plain_response(431, "the request's head is too long"));
     }
+    if (const auto fault = fault_of_raw_head(raw)) return refuse(plain_response(400, *fault));
+    parser_.emplace();
+    parser_->header_limit(std::numeric_limits<std::uint32_t>::max());  // Held above.
+    parser_->body_limit(boost::none);                                  // Known after the head.
+    beast::error_code error;
+    const std::size_t used = parser_->put(asio::buffer(raw.data(), raw.size()), error);
+    if (error || !parser_->is_header_done()) {
+        return refuse(plain_response(400, "malformed request: " + error.message()));
+    }
+    route(used);
+}
+
+void Session::route(std::size_t head_bytes) {
+    buffer_.consume(head_bytes);
+    const auto& head = parser_->get();
     if (const auto fault = fault_of_head(head)) return refuse(plain_response(400, *fault));
     // Copied now, because trailers of a chunked body would be added to the parser's fields.
     request_ = {.method = std::string(head.method_string()), .target = std::string(head.target())};
@@ -101,13 +147,12 @@ void Session::after_head(std::size_t bytes) {
 
 void Session::hand_over(bool expects_continue) {
     if (!host_.has_room_for_stream()) return refuse(host_.options().streams.busy);
-    StreamRequest request{
-        .socket = {},
-        .head = std::move(request_),
-        .received = std::string(static_cast<const char*>(buffer_.data().data()), buffer_.size()),
-        .expects_continue = expects_continue,
-        .keeps_alive = !closes_after_write_,
-        .knows_chunks = parser_->get().version() == 11};
+    StreamRequest request{.socket = {},
+                          .head = std::move(request_),
+                          .received = std::string(text_in(buffer_)),
+                          .expects_continue = expects_continue,
+                          .keeps_alive = !closes_after_write_,
+                          .knows_chunks = parser_->get().version() == 11};
     if (!parser_->chunked()) request.body_bytes = parser_->content_length().value_or(0);
     beast::error_code failed;
     request.socket = UniqueFd(stream_.release_socket().release(failed));
@@ -143,8 +188,8 @@ void Session::after_body() {
 }
 
 void Session::failed_to_read(beast::error_code error) {
-    if (error == http::error::header_limit || error == http::error::buffer_overflow) {
-        return refuse(plain_response(431, "the request's head is too long"));
+    if (error == http::error::buffer_overflow) {
+        return refuse(plain_response(400, "a line of the chunked body is too long"));
     }
     if (error == http::error::body_limit) {
         return refuse(plain_response(413, "the request's body is too long"));
@@ -182,6 +227,7 @@ void Session::write(HttpResponse response) {
     const std::array<asio::const_buffer, 2> pieces = {
         asio::buffer(answer_head_),
         asio::buffer(answer_body_, with_body ? answer_body_.size() : 0)};
+    if (answer_body_.size() > kKeptByKernelBytesMax) drop_when_closed(stream_.socket(), true);
     stream_.expires_after(host_.options().read_timeout);
     asio::async_write(stream_, pieces,
                       then([](Session& self, beast::error_code error, std::size_t) {
@@ -190,6 +236,7 @@ void Session::write(HttpResponse response) {
 }
 
 void Session::after_write() {
+    if (answer_body_.size() > kKeptByKernelBytesMax) drop_when_closed(stream_.socket(), false);
     answer_body_ = {};
     if (!closes_after_write_) return read_head();
     if (!lingers_after_write_) return close();
@@ -227,8 +274,6 @@ void Session::shut_down() {
 void Session::close() {
     if (state_ == State::closed) return;
     state_ = State::closed;
-    beast::error_code ignored;
-    stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_both, ignored);
     stream_.close();
     host_.closed(*this);
 }

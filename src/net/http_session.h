@@ -63,6 +63,7 @@ class SessionHost {
     virtual const HttpServerOptions& options() const = 0;
     virtual void opened(Session& session) = 0;
     virtual void closed(Session& session) = 0;
+    virtual std::uint64_t next_turn() = 0;  // 1, 2, 3 and so on.
     virtual void dispatch(HttpRequest request, HttpReply reply) = 0;
     virtual bool has_room_for_stream() const = 0;
     virtual void start_stream(StreamRequest request) = 0;
@@ -80,12 +81,17 @@ class Session final : public std::enable_shared_from_this<Session> {
     void close();
     void post_reply(HttpResponse response);  // From any thread.
 
+    // When it began to wait for a request, as a turn of the host; 0 when it is not waiting.
+    std::uint64_t idle_since() const { return idle_since_; }
+
   private:
     enum class State { reading, waiting, writing, lingering, closed };
     using Error = boost::beast::error_code;
 
     void read_head();
-    void after_head(std::size_t bytes);
+    void look_for_head();
+    void after_head(std::string_view raw);
+    void route(std::size_t head_bytes);
     void hand_over(bool expects_continue);
     void say_continue();
     void read_body();
@@ -108,6 +114,8 @@ class Session final : public std::enable_shared_from_this<Session> {
     SessionHost& host_;                 // Not touched once closed.
     boost::beast::tcp_stream stream_;
     boost::beast::flat_buffer buffer_;
+    std::uint64_t idle_since_ = 0;
+    std::size_t searched_bytes_ = 0;  // Of the buffer, for the end of the head.
     std::optional<boost::beast::http::request_parser<boost::beast::http::string_body>> parser_;
     HttpRequest request_;
     bool wants_head_only_ = false;

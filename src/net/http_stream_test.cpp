@@ -214,6 +214,7 @@ TEST(HttpStream, a_reader_that_stops_reading_is_cut_off) {
     RawClient client(streams.port());
     client.send(kStreamGet);
     EXPECT_EQ(codes.pop(), ErrorCode::unavailable);
+    EXPECT_TRUE(client.wait_for_reset());  // What was on its way is dropped as well.
 }
 
 TEST(HttpStream, a_malformed_chunked_body_is_invalid_and_ends_the_connection) {

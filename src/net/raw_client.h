@@ -110,6 +110,12 @@ class RawClient {
     }
     std::size_t sent_bytes() const { return sent_bytes_; }  // By send_only_what_fits.
 
+    // Waits, reading nothing, until the server has reset the connection.
+    bool wait_for_reset() const {
+        pollfd reset{.fd = fd_.get(), .events = 0, .revents = 0};
+        return ::poll(&reset, 1, 20000) == 1 && (reset.revents & POLLERR) != 0;
+    }
+
     void finish_sending() { ::shutdown(fd_.get(), SHUT_WR); }
     void close() { fd_.reset(); }
 

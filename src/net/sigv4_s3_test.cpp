@@ -184,11 +184,6 @@ TEST(SigV4S3, the_decoded_length_must_be_the_one_told) {
 }
 
 TEST(SigV4S3, chunks_may_be_unsigned_with_a_checksum_behind) {
-    HttpRequest request{.method = "PUT",
-                        .target = "/b/k",
-                        .headers = {{"Host", "h"},
-                                    {"X-Amz-Trailer", "x-amz-checksum-crc32"},
-                                    {"X-Amz-Decoded-Content-Length", "3"}}};
     const PayloadRule rule{
         .form = PayloadForm::chunks, .decoded_bytes = 3, .trailers = {"x-amz-checksum-crc32"}};
     const Taken taken = take(rule, "3\r\nabc\r\n0\r\nx-amz-checksum-crc32:NSRBwg==\r\n\r\n", 4);

@@ -67,6 +67,13 @@ void SocketStream::moved(std::uint64_t bytes) {
     patience_left_ = patience_.time;
 }
 
+// Who does not read must not have the kernel keep his answer for him after the connection is
+// closed.
+void SocketStream::drop_unsent() {
+    const linger none{.l_onoff = 1, .l_linger = 0};
+    ::setsockopt(socket_.get(), SOL_SOCKET, SO_LINGER, &none, sizeof none);
+}
+
 void SocketStream::wait(short events) {
     pollfd waited{.fd = socket_.get(), .events = events, .revents = 0};
     const auto before = clock_.steady_now();
@@ -75,6 +82,7 @@ void SocketStream::wait(short events) {
     if (ready < 0 && errno != EINTR) throw_errno("poll");
     if (ready != 0 && patience_left_ > Duration(0)) return;
     broken_ = true;
+    drop_unsent();
     throw Error(ErrorCode::unavailable,
                 fmt::format("the client moved less than {} in {} s", human_bytes(patience_.bytes),
                             std::chrono::duration<double>(patience_.time).count()));

@@ -79,6 +79,7 @@ class SocketStream final : public HttpStream {
     void send_pieces(Pieces pieces, bool more_follows);
     void send_text(std::string_view text, bool more_follows);
     void send_range(int fd, std::uint64_t offset, std::uint64_t bytes);
+    void drop_unsent();
     void wait(short events);
     void moved(std::uint64_t bytes);
     [[noreturn]] void fail_cut_off();

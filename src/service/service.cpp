@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "net/connection_limit.h"
 
 namespace gruca::service {
 namespace {
@@ -53,6 +54,7 @@ Service::Service(const ServiceOptions& options, const Clock& clock, Random& rand
     listen.address = settings_.address;
     listen.port = static_cast<std::uint16_t>(settings_.port);
     listen.threads = kHttpThreads;
+    listen.connections_max = net::make_room_for_connections(listen.connections_max);
     admin_key();
     server_ = std::make_unique<net::HttpServer>(
         listen,
