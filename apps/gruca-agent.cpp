@@ -1,6 +1,5 @@
 // The supervisor of one node. `gruca-agent --config <file>` runs until the service releases the
-// node; `gruca-agent --keeper` is what it starts as process 1 of a job, and of no use to people;
-// `gruca-agent --probe` is what `gruca doctor` asks.
+// node; `gruca-agent --probe` is what `gruca doctor` asks.
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -12,7 +11,6 @@
 #include <string_view>
 
 #include "agent/agent.h"
-#include "agent/keeper.h"
 #include "agent/probe.h"
 #include "agent/service_link.h"
 #include "base/boundary.h"
@@ -22,6 +20,7 @@
 #include "base/log.h"
 #include "base/private_memory.h"
 #include "base/process_id.h"
+#include "base/replace_file.h"
 #include "spec/node.h"
 #include "spec/node_directory.h"
 #include "store/object_store.h"
@@ -38,8 +37,8 @@ UniqueFd lock_node(const fs::path& directory) {
         throw Error(ErrorCode::already_exists,
                     "another agent runs this node already: " + directory.string());
     }
-    write_file_atomic(directory / spec::node_directory::kAgentPid,
-                      process_id_of(::getpid()).value().to_text());
+    replace_file(directory / spec::node_directory::kAgentPid,
+                 process_id_of(::getpid()).value().to_text());
     return lock;
 }
 
@@ -66,7 +65,6 @@ int print_probe() {
 
 int main(int argc, char** argv) {
     const SystemClock clock;
-    if (argc == 2 && std::string_view(argv[1]) == "--keeper") return agent::run_keeper(clock);
     if (argc == 2 && std::string_view(argv[1]) == "--probe") return print_probe();
     if (argc != 3 || std::string_view(argv[1]) != "--config") {
         std::fputs("usage: gruca-agent --config <file>\n", stderr);

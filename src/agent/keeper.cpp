@@ -18,6 +18,7 @@
 
 #include "base/error.h"
 #include "base/process_id.h"
+#include "base/replace_file.h"
 #include "base/text.h"
 #include "spec/node_directory.h"
 
@@ -74,7 +75,7 @@ bool write_text(const char* path, const char* text, std::size_t size) {
     }
     ::close_range(kWorkFd + 1, ~0u, CLOSE_RANGE_CLOEXEC);
     if (ready) {
-        const std::array<const char*, 3> argv = {"gruca-keeper", "--keeper", nullptr};
+        const std::array<const char*, 2> argv = {"gruca-keeper", nullptr};
         const std::array<const char*, 2> environment = {"LC_ALL=C.UTF-8", nullptr};
         ::execve(child.program, const_cast<char* const*>(argv.data()),
                  const_cast<char* const*>(environment.data()));
@@ -126,7 +127,7 @@ Keeper::Keeper(const KeeperOptions& options, const KeeperOrder& order)
     const UniqueFd command_in(ends[0]);
     command_.reset(ends[1]);
     const uid_t uid = ::geteuid();
-    const std::string program = options.program.string();
+    const std::string program = (options.program.parent_path() / "gruca-keeper").string();
     const Child child{
         .program = program.c_str(),
         .fds = {out_of_the_way(anonymous_file(order.to_json().dump())), out_of_the_way(command_in),
@@ -141,7 +142,7 @@ Keeper::Keeper(const KeeperOptions& options, const KeeperOrder& order)
     process_.reset(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
     // From here on a keeper that never hears kGo ends when the command socket closes.
     if (const auto id = process_id_of(pid_)) {
-        write_file_atomic(work_dir_ / names::kKeeperPid, id->to_text());
+        replace_file(work_dir_ / names::kKeeperPid, id->to_text());
     }
     if (options.account) options.account(pid_);
     send(kGo);

@@ -22,7 +22,7 @@
 namespace gruca::agent {
 
 struct KeeperOptions {
-    std::filesystem::path program;   // gruca-agent, which is run as `gruca-agent --keeper`.
+    std::filesystem::path program;   // gruca-agent; gruca-keeper lies beside it.
     std::filesystem::path work_dir;  // Of the node: log, keeper.pid and ending.json are there.
     // Called with the keeper's pid before the program starts: puts it into its cgroups.
     std::function<void(pid_t)> account = {};
@@ -56,7 +56,7 @@ class Keeper {
     std::optional<Ending> ending_;
 };
 
-// The body of `gruca-agent --keeper`: returns the exit code of the keeper.
+// The body of gruca-keeper: returns the exit code of the keeper.
 int run_keeper(const Clock& clock);
 
 }  // namespace gruca::agent

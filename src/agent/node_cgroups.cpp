@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/replace_file.h"
 #include "base/text.h"
 
 namespace gruca::agent {
@@ -59,7 +60,7 @@ NodeCgroups::NodeCgroups(const std::string& name, const fs::path& record, const 
             set(group / "pids.max", std::to_string(kProcessesMax));
         }
     }
-    write_file_atomic(record, lines);
+    replace_file(record, lines);
     if (groups_.empty()) log_info("no control groups here: nothing is accounted");
 }
 

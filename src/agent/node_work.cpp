@@ -13,6 +13,7 @@
 #include "base/boundary.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/replace_file.h"
 #include "base/text.h"
 #include "net/url.h"
 #include "spec/node_directory.h"
@@ -78,7 +79,7 @@ void NodeWork::say(const std::string& line) const {
 void NodeWork::download(const spec::Task& task, const std::stop_token& stop) {
     container_command(task, options_.program.parent_path());  // Refused before gigabytes move.
     write_container_files(task, ml());
-    write_file_atomic(work() / "hosts", hosts_file(task));
+    replace_file(work() / "hosts", hosts_file(task));
     for (const spec::TaskChannel& channel : task.channels) {
         const std::vector<InputFile> files = files_of_channel(store_, channel, rank_of(task));
         log_info("channel {}: {} files from {}", channel.name, files.size(), channel.s3_uri);

@@ -27,7 +27,7 @@ struct SpaceFacts {
 struct MachineFacts {
     bool is_root = false;
     std::string kernel = {};                         // "6.1.0-18-amd64"
-    std::vector<std::string> missing_programs = {};  // Of gruca-service, gruca-agent, gruca-train.
+    std::vector<std::string> missing_programs = {};  // Of those of this release.
     Json probe = Json::object();                     // What `gruca-agent --probe` says.
     std::string fuse_obstacle = {};                  // Empty: /dev/fuse can be opened.
     bool has_fusermount = false;

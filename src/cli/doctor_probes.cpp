@@ -105,7 +105,7 @@ MachineFacts look_at_machine(const fs::path& program_dir, const fs::path& data_d
     facts.is_root = ::geteuid() == 0;
     utsname system = {};
     if (::uname(&system) == 0) facts.kernel = system.release;
-    for (const char* program : {"gruca-service", "gruca-agent", "gruca-train"}) {
+    for (const char* program : {"gruca-service", "gruca-agent", "gruca-keeper", "gruca-train"}) {
         if (!fs::exists(program_dir / program)) facts.missing_programs.emplace_back(program);
     }
     facts.probe = ask_agent(program_dir / "gruca-agent");

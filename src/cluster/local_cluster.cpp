@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/replace_file.h"
 #include "base/subprocess.h"
 #include "base/text.h"
 #include "spec/node_directory.h"
@@ -129,8 +130,7 @@ void LocalCluster::launch(const spec::NodeConfig& config) {
     complete.work_dir = (directory / names::kWork).string();
     fs::create_directories(directory / names::kWork);
     fs::permissions(directory, fs::perms::owner_all);
-    write_file_atomic(directory / names::kConfig, complete.to_json().dump(2) + "\n",
-                      {.mode = 0600});
+    replace_file(directory / names::kConfig, complete.to_json().dump(2) + "\n", 0600);
     start_agent(config.node_id);
     wake();
 }
@@ -147,7 +147,7 @@ void LocalCluster::start_agent(const std::string& node_id) {
     const std::optional<ProcessId> id = process_id_of(agent.pid());
     Watched watched{.process = UniqueFd(), .pid = agent.pid()};
     if (id) {
-        write_file_atomic(directory / names::kAgentPid, id->to_text());
+        replace_file(directory / names::kAgentPid, id->to_text());
         watched.process = open_process(*id);
     }
     if (watched.process.is_open()) {
