@@ -45,6 +45,12 @@ class FakeService final : public ServiceLink {
         return log_.size();
     }
 
+    std::uint64_t sync_log() override {
+        const std::lock_guard lock(mutex_);
+        require_here();
+        return log_.size();
+    }
+
     void order(const std::function<void(spec::NodeOrder&)>& change) {
         const std::lock_guard lock(mutex_);
         change(order_);

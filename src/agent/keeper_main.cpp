@@ -14,6 +14,7 @@
 #include <cstring>
 
 #include "agent/keeper.h"
+#include "agent/output_log.h"
 #include "agent/sandbox.h"
 #include "base/boundary.h"
 #include "base/error.h"
@@ -25,37 +26,10 @@ namespace {
 
 constexpr std::size_t kPipeBytes = 1u << 20;
 constexpr std::size_t kPieceBytes = 64u << 10;
+// How often a program that has to wait is looked at again.
+constexpr int kFullPollMs = 10;
 constexpr int kRefused = -1;  // In place of an errno: the machine's fault, already told.
 constexpr const char* kOomScore = "/proc/self/oom_score_adj";
-
-// Where the program's output goes. A full disk must not stop the program: what cannot be written
-// is counted, and a line says so as soon as there is room again.
-class LogFile {
-  public:
-    void append(std::span<const char> bytes) {
-        if (lost_ > 0 && !write(note())) {
-            lost_ += bytes.size();
-            return;
-        }
-        lost_ = 0;
-        if (!write(bytes)) lost_ = bytes.size();
-    }
-    void finish() {
-        if (lost_ > 0) write(note());
-        ::fsync(kLogFd);
-    }
-
-  private:
-    std::string note() const {
-        return "\ngruca: " + std::to_string(lost_) +
-               " bytes of output are missing here: the log could not be written\n";
-    }
-    static bool write(std::span<const char> bytes) {
-        return !run_guarded([&] { write_all(kLogFd, std::as_bytes(bytes)); });
-    }
-
-    std::uint64_t lost_ = 0;
-};
 
 void write_ending(const Ending& ending) {
     const std::string content = ending.to_json().dump() + "\n";
@@ -173,11 +147,12 @@ class KeeperLoop {
     }
 
     void turn() {
+        const bool full = log_.is_full();
         std::array<pollfd, 3> waiting = {
-            pollfd{.fd = output_.get(), .events = POLLIN, .revents = 0},
+            pollfd{.fd = full ? -1 : output_.get(), .events = POLLIN, .revents = 0},
             pollfd{.fd = agent_is_dead_ ? -1 : kCommandFd, .events = POLLIN, .revents = 0},
             pollfd{.fd = signals_.get(), .events = POLLIN, .revents = 0}};
-        if (::poll(waiting.data(), waiting.size(), -1) < 0) return;
+        if (::poll(waiting.data(), waiting.size(), full ? kFullPollMs : -1) < 0) return;
         if (waiting[1].revents != 0) obey();
         if (waiting[2].revents != 0) take_signals();
         if (waiting[0].revents != 0 && !ended_) read_once();
@@ -238,7 +213,7 @@ class KeeperLoop {
     bool agent_is_dead_ = false;
     bool ended_ = false;
     Ending ending_;
-    LogFile log_;
+    OutputLog log_{kLogFd};
     std::array<char, kPieceBytes> piece_;
 };
 

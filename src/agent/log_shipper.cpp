@@ -40,6 +40,7 @@ std::string read_at(int fd, std::uint64_t offset, std::size_t bytes_max) {
 LogShipper::LogShipper(const std::filesystem::path& log, ServiceLink& service)
     : file_(open_file(log, O_RDWR | O_CREAT | O_APPEND, 0600)),
       service_(service),
+      space_(log, service),
       changes_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     if (!wake_.is_open()) throw_errno("cannot create an event descriptor");
@@ -57,6 +58,7 @@ void LogShipper::finish(std::function<void()> complete) {
     {
         const std::lock_guard lock(mutex_);
         if (!complete_) complete_ = std::move(complete);
+        stopped_.notify_all();
     }
     const std::uint64_t one = 1;
     [[maybe_unused]] const ssize_t wrote = ::write(wake_.get(), &one, sizeof one);
@@ -79,10 +81,11 @@ void LogShipper::ship(const std::stop_token& stop) {
 // Returns when the service has what the file has, or when it is told to stop.
 void LogShipper::catch_up(const std::stop_token& stop) {
     for (int failures = 0; !stop.stop_requested();) {
-        bool more = false;
-        const std::optional<Error> failure = run_guarded([&] { more = ship_piece(); });
+        std::size_t shipped = 0;
+        const std::optional<Error> failure = run_guarded([&] { shipped = ship_piece(); });
         if (!failure) {
-            if (!more) return;
+            if (shipped == 0) return;
+            if (shipped < kLogPieceBytes) collect(stop);
             failures = 0;
             continue;
         }
@@ -93,16 +96,23 @@ void LogShipper::catch_up(const std::stop_token& stop) {
     }
 }
 
-bool LogShipper::ship_piece() {
+std::size_t LogShipper::ship_piece() {
     if (!asked_) {
         // No bytes at offset 0 are never beyond what the service has: its answer is the truth.
         offset_ = service_.append_log(0, "");
         asked_ = true;
     }
     std::string piece = read_at(file_.get(), offset_, kLogPieceBytes);
-    if (piece.empty()) return false;
+    const std::size_t bytes = piece.size();
+    if (bytes == 0) return 0;
     offset_ = service_.append_log(offset_, std::move(piece));
-    return true;
+    space_.note_stored(offset_);
+    return bytes;
+}
+
+void LogShipper::collect(const std::stop_token& stop) {
+    std::unique_lock lock(mutex_);
+    stopped_.wait_for(lock, stop, kLogCollectTime, [this] { return complete_ != nullptr; });
 }
 
 void LogShipper::wait_for_more() {

@@ -7,6 +7,7 @@
 // Thread-safe.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <filesystem>
 #include <functional>
@@ -14,12 +15,16 @@
 #include <string>
 #include <thread>
 
+#include "agent/log_space.h"
 #include "agent/service_link.h"
 #include "base/file.h"
 
 namespace gruca::agent {
 
 constexpr std::size_t kLogPieceBytes = 1u << 20;
+// After a piece that was not full the next one waits so long for more to come with it: a program
+// that prints thousands of lines a second costs a hundred calls a second, and no line waits longer.
+constexpr std::chrono::milliseconds kLogCollectTime{10};
 
 class LogShipper {
   public:
@@ -35,10 +40,12 @@ class LogShipper {
     void ship(const std::stop_token& stop);
     void catch_up(const std::stop_token& stop);
     void wait_for_more();
-    bool ship_piece();
+    std::size_t ship_piece();  // Returns its bytes; 0 when there are no more.
+    void collect(const std::stop_token& stop);
 
     const UniqueFd file_;
     ServiceLink& service_;
+    LogSpace space_;
     UniqueFd changes_;  // inotify on the file.
     UniqueFd wake_;
     bool asked_ = false;  // offset_ is what the service has said.

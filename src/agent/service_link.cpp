@@ -37,6 +37,13 @@ std::uint64_t AwsServiceLink::append_log(std::uint64_t offset, std::string bytes
     return static_cast<std::uint64_t>(reply.at("size").as_int());
 }
 
+std::uint64_t AwsServiceLink::sync_log() {
+    const Json reply = client_.call_raw(
+        "Gruca.AppendLog", "",
+        {{"x-gruca-node", node_id_}, {"x-gruca-offset", "0"}, {"x-gruca-sync", "1"}});
+    return static_cast<std::uint64_t>(reply.at("size").as_int());
+}
+
 std::chrono::milliseconds pause_after(int failures) {
     return std::min(kPauseMax, kPauseFirst * (1 << std::clamp(failures - 1, 0, 10)));
 }

@@ -1,6 +1,6 @@
 // agent/service_link.h
 //
-// The three things an agent says to the service. Each call is one try: it throws unavailable or
+// The four things an agent says to the service. Each call is one try: it throws unavailable or
 // deadline_exceeded when the service cannot be reached, and whoever calls tries again.
 //
 // Thread-safe.
@@ -25,6 +25,8 @@ class ServiceLink {
     virtual void report(const spec::NodeReport& report) = 0;
     // Returns the bytes of the log that the service has now. Bytes beyond those it has are refused.
     virtual std::uint64_t append_log(std::uint64_t offset, std::string bytes) = 0;
+    // Returns the bytes of the log that the service has on disk now: it writes what it has first.
+    virtual std::uint64_t sync_log() = 0;
 };
 
 class AwsServiceLink final : public ServiceLink {
@@ -34,6 +36,7 @@ class AwsServiceLink final : public ServiceLink {
     spec::NodeOrder poll(std::int64_t seen, const std::stop_token& stop) override;
     void report(const spec::NodeReport& report) override;
     std::uint64_t append_log(std::uint64_t offset, std::string bytes) override;
+    std::uint64_t sync_log() override;
 
   private:
     const std::string node_id_;

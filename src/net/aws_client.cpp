@@ -147,7 +147,7 @@ Json AwsClient::call_raw(const std::string& target, std::string body, const Head
               .headers = {{"Content-Type", "application/octet-stream"}, {"X-Amz-Target", target}},
               .body = std::move(body)};
     for (const auto& [name, value] : extra.fields()) call.headers.set(name, value);
-    const std::string answer = send(call);
+    const std::string answer = send(std::move(call));
     return answer.empty() ? Json::object() : Json::parse(answer);
 }
 
@@ -157,23 +157,22 @@ std::string AwsClient::call_form(const std::string& service, std::string form) {
                  .body = std::move(form)});
 }
 
-HttpResponse AwsClient::send_once(const Call& call) {
+std::string AwsClient::send(Call call) {
     const Origin origin = parse_origin(options_.origin);
-    HttpRequest request{
-        .method = "POST", .target = "/", .headers = call.headers, .body = call.body};
+    HttpRequest request{.method = "POST",
+                        .target = "/",
+                        .headers = std::move(call.headers),
+                        .body = std::move(call.body)};
     request.headers.set("Host", origin.host + ":" + std::to_string(origin.port));
-    sign(request, options_.credentials, {.region = options_.region, .service = call.service},
-         clock_.now());
-    return http_.send(options_.origin, request, call.timeout, call.cancelled);
-}
-
-std::string AwsClient::send(const Call& call) {
     SystemRandom random;
     const auto give_up = clock_.steady_now() + options_.retry_for;
     for (auto backoff = kBackoffFirst;; backoff = std::min(backoff * 2, kBackoffMax)) {
         const bool last = clock_.steady_now() >= give_up;
         try {
-            HttpResponse response = send_once(call);
+            sign(request, options_.credentials,
+                 {.region = options_.region, .service = call.service}, clock_.now());
+            HttpResponse response =
+                http_.send(options_.origin, request, call.timeout, call.cancelled);
             if (response.status < 300) return std::move(response.body);
             if (last || !is_worth_another_try(response)) throw error_of(response);
         } catch (const Error& error) {  // The retry policy.

@@ -48,8 +48,7 @@ class AwsClient {
 
   private:
     struct Call;
-    std::string send(const Call& call);
-    HttpResponse send_once(const Call& call);
+    std::string send(Call call);
 
     const AwsClientOptions options_;
     const Clock& clock_;

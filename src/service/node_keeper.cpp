@@ -25,6 +25,7 @@ NodeKeeper::NodeKeeper(const ClusterMaker& make_cluster, const JobBoard& jobs, L
 }
 
 NodeKeeper::~NodeKeeper() {
+    leaving_ = true;
     for (std::jthread& thread : threads_) thread.request_stop();
     for (auto& lane : lanes_) lane->close();
 }
@@ -55,9 +56,17 @@ void NodeKeeper::remove(const std::string& node_id) {
 
 void NodeKeeper::give_up(const cluster::NodeGone& gone) {
     enqueue(gone.node_id, [this, gone] {
-        if (const auto error = run_guarded([&] { save_log(gone.node_id); })) {
-            log_error("the end of the log of node {} is lost: {}", gone.node_id, error->what());
+        const auto save = [&] { return run_guarded([&] { save_log(gone.node_id); }); };
+        std::optional<Error> error = save();
+        if (error)
+            log_warning("the log of node {} is not saved yet: {}", gone.node_id, error->what());
+        for (int tries = 1; error && tries < kSaveLogTries; ++tries) {
+            std::this_thread::sleep_for(kSaveLogPause);
+            if (leaving_) return;  // The next service finds the node gone as well.
+            error = save();
         }
+        if (error)
+            log_error("the end of the log of node {} is lost: {}", gone.node_id, error->what());
         events_.lost(gone);
     });
 }

@@ -8,6 +8,8 @@
 #pragma once
 
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -35,6 +37,10 @@ struct NodeEvents {
 
 constexpr std::size_t kNodeLanes = 4;
 constexpr std::size_t kLaneTasksMax = 100'000;
+// How often the end of a dead node's log is tried to be saved, and the pause between: on a full
+// disk there may soon be room. Whatever else waits in the lane would need that disk too.
+constexpr int kSaveLogTries = 150;
+constexpr std::chrono::milliseconds kSaveLogPause{200};
 
 class NodeKeeper {
   public:
@@ -62,6 +68,7 @@ class NodeKeeper {
     LogStore& logs_;
     const Clock& clock_;
     const NodeEvents events_;
+    std::atomic<bool> leaving_ = false;
     std::vector<std::unique_ptr<Queue<Task>>> lanes_;
     std::unique_ptr<cluster::Cluster> cluster_;
     std::vector<std::jthread> threads_;  // Last: they use all of the above.

@@ -337,6 +337,20 @@ TEST_F(LogsApiTest, what_does_not_exist_is_said_in_the_words_sdks_look_for) {
                 StartsWith("InvalidParameterException"));
 }
 
+TEST(LogFilterTest, regular_expressions_between_percent_signs) {
+    EXPECT_TRUE(api::LogFilter("%[Ee]rror|fail%").matches("an Error"));
+    EXPECT_TRUE(api::LogFilter("%^loss=\\d+\\.\\d{2,3}$%").matches("loss=1.234"));
+    EXPECT_FALSE(api::LogFilter("%^loss%").matches("a loss"));
+    EXPECT_FALSE(api::LogFilter("a -%b+%").matches("a bbb"));
+    EXPECT_TRUE(api::LogFilter("?%x% ?%b$% a").matches("a b"));
+    for (const char* bad : {"%(a)%", "%a", "%a b%", "%*%", "%%", "%a% %b% %c%", "%\xc3\xa9%"}) {
+        EXPECT_THROW(api::LogFilter{bad}, Error) << bad;
+    }
+    // Backtracking would take longer than the universe has.
+    const std::string line(100'000, 'a');
+    EXPECT_FALSE(api::LogFilter("%[a-z]*[a-z]*[a-z]*[a-z]*[a-z]*[a-z]*[0-9]%").matches(line));
+}
+
 TEST(LogFilterTest, terms_alternatives_and_exclusions) {
     EXPECT_TRUE(api::LogFilter("").matches("anything"));
     EXPECT_TRUE(api::LogFilter("b a").matches("a b"));
@@ -344,6 +358,7 @@ TEST(LogFilterTest, terms_alternatives_and_exclusions) {
     EXPECT_TRUE(api::LogFilter("?x ?b").matches("a b"));
     EXPECT_FALSE(api::LogFilter("?x ?y").matches("a b"));
     EXPECT_FALSE(api::LogFilter("a -b").matches("a b"));
+    EXPECT_TRUE(api::LogFilter("-\"b a\" a").matches("a b"));
     EXPECT_FALSE(api::LogFilter("\"b a\"").matches("a b"));
     EXPECT_THROW(api::LogFilter("\"open"), Error);
 }

@@ -12,9 +12,11 @@ Outcome append_log(const Context& context, const Call& call) {
     if (!offset || *offset < 0) {
         throw Error(ErrorCode::invalid_argument, "x-gruca-offset must be a number of bytes");
     }
-    const std::uint64_t size = context.logs.append(log_of(require_node(context, node_id)),
-                                                   static_cast<std::uint64_t>(*offset),
+    const LogName log = log_of(require_node(context, node_id));
+    const std::uint64_t size = context.logs.append(log, static_cast<std::uint64_t>(*offset),
                                                    call.http.body, context.clock.now());
+    // The node frees what it is told is here.
+    if (call.http.headers.find("x-gruca-sync")) context.logs.sync_if_idle(log);
     return Json::object({{"size", size}});
 }
 

@@ -4,7 +4,6 @@
 #include "service/api/log_streams.h"
 #include "service/api/operations.h"
 #include "service/api/page_token.h"
-#include "service/telemetry/log_reader.h"
 
 namespace gruca::service::api {
 namespace {
@@ -13,22 +12,23 @@ constexpr std::int64_t kPageStreamsMax = 50;
 
 struct Row {
     LogStream stream;
-    std::optional<TimePoint> first = {};
-    std::optional<TimePoint> last = {};
+    std::optional<LogTimes> times = {};
+
+    TimePoint last() const { return times ? times->last : TimePoint(); }
 };
 
 Row row_of(const Context& context, LogStream stream) {
-    LogReader log(context.logs.files(stream.log), stream.complete);
-    return {.stream = std::move(stream), .first = log.first_time(), .last = log.last_time()};
+    const std::optional<LogTimes> times = context.logs.times(stream.log);
+    return {.stream = std::move(stream), .times = times};
 }
 
 Json to_json(const Context& context, const Row& row) {
     Json one = Json::object(
         {{"logStreamName", row.stream.name}, {"creationTime", to_ms(row.stream.created)}});
-    if (row.first) one.set("firstEventTimestamp", to_ms(*row.first));
-    if (row.last) {
-        one.set("lastEventTimestamp", to_ms(*row.last));
-        one.set("lastIngestionTime", to_ms(*row.last));
+    if (row.times) {
+        one.set("firstEventTimestamp", to_ms(row.times->first));
+        one.set("lastEventTimestamp", to_ms(row.times->last));
+        one.set("lastIngestionTime", to_ms(row.times->last));
     }
     one.set("uploadSequenceToken", "1");
     one.set("arn", stream_arn(context.account, row.stream.name));
@@ -58,9 +58,8 @@ Outcome describe_log_streams(const Context& context, const Call& call) {
     std::vector<Row> rows;
     if (by_time) {
         for (LogStream& stream : streams) rows.push_back(row_of(context, std::move(stream)));
-        std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
-            return a.last.value_or(TimePoint()) < b.last.value_or(TimePoint());
-        });
+        std::stable_sort(rows.begin(), rows.end(),
+                         [](const Row& a, const Row& b) { return a.last() < b.last(); });
     }
     if (descending) {
         std::reverse(rows.begin(), rows.end());

@@ -1,6 +1,7 @@
 #include "service/telemetry/log_reader.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@ namespace {
 
 constexpr std::size_t kWindowBytes = 64u << 10;
 constexpr std::size_t kRecordsInWindow = 256;
+constexpr std::size_t kFirstLookBytes = 16u << 10;  // For the end of a line; then twice as far.
 
 std::uint64_t open_if_there(const std::filesystem::path& path, UniqueFd& fd) {
     fd.reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -53,9 +55,11 @@ std::size_t cut_point(std::string_view text) {
 
 }  // namespace
 
-LogReader::LogReader(const LogFiles& files, bool complete) : complete_(complete) {
+LogReader::LogReader(const LogFiles& files, bool complete)
+    : complete_(complete), quota_(files.quota) {
     // The index is written first, so asked for last it covers every byte.
     size_ = open_if_there(files.bytes, bytes_);
+    gap_ = gap_of(quota_, size_);
     records_ = open_if_there(files.index, index_) / kLogIndexRecordBytes;
 }
 
@@ -74,19 +78,24 @@ std::string_view LogReader::peek(std::uint64_t from, std::size_t bytes) {
 std::optional<LogEvent> LogReader::next(std::uint64_t from) {
     std::size_t looked_at = 0;
     while (from < size_) {
-        const std::size_t wanted = std::min(looked_at + (16u << 10), kEventBytesMax + 2);
-        const std::string_view text = peek(from, wanted);
-        const bool at_end = from + text.size() == size_;
+        if (gap_.holds(from)) return gap_event(from);
+        const bool before_gap = gap_.begin < gap_.end && from < gap_.begin;
+        const std::uint64_t border = before_gap ? gap_.begin : size_;
+        const bool ends_there = before_gap || complete_;
+
+        const std::size_t wanted =
+            std::min(std::max(kFirstLookBytes, 2 * looked_at), kEventBytesMax + 2);
+        const std::string_view text =
+            peek(from, static_cast<std::size_t>(std::min<std::uint64_t>(wanted, border - from)));
+        const bool at_end = from + text.size() == border;
         const std::size_t found = text.find_first_of("\r\n", looked_at);
         if (found > kEventBytesMax && text.size() > kEventBytesMax) {
             const std::size_t cut = cut_point(text);
             return event(from, cut, from + cut);
         }
         if (found == std::string_view::npos) {
-            if (at_end) {
-                if (!complete_) return std::nullopt;
-                return event(from, text.size(), size_);
-            }
+            if (at_end && !ends_there) return std::nullopt;
+            if (at_end) return event(from, text.size(), border);
             looked_at = text.size();
             continue;
         }
@@ -96,10 +105,12 @@ std::optional<LogEvent> LogReader::next(std::uint64_t from) {
             looked_at = found;
             continue;
         }
-        if (last_byte && !complete_) return std::nullopt;  // Perhaps the first half of "\r\n".
+        if (last_byte && !ends_there) return std::nullopt;  // Perhaps the first half of "\r\n".
         if (!last_byte && text[found + 1] == '\n') return event(from, found, from + found + 2);
         if (found > 0) return event(from, found, from + found + 1);
-        ++from;
+        // Returns in a row, with nothing between them. The last may belong to a line feed.
+        const std::size_t run = std::min(text.find_first_not_of('\r'), text.size());
+        from += std::max<std::size_t>(1, run - 1);
         looked_at = 0;
     }
     return std::nullopt;
@@ -108,11 +119,24 @@ std::optional<LogEvent> LogReader::next(std::uint64_t from) {
 LogEvent LogReader::event(std::uint64_t offset, std::size_t message_bytes, std::uint64_t end) {
     std::string message = repair_utf8(peek(offset, message_bytes));
     if (message.empty()) message = " ";
+    // A long line is not kept: whoever reads many logs side by side holds a window of each.
+    if (window_.size() > kWindowBytes) window_ = std::string();
     return {.at = time_of(offset), .offset = offset, .end = end, .message = std::move(message)};
+}
+
+LogEvent LogReader::gap_event(std::uint64_t offset) {
+    return {.at = time_of(offset),
+            .offset = offset,
+            .end = gap_.end,
+            .message = fmt::format("[gruca: {} bytes are not kept here; of a long log the first {} "
+                                   "and the last {} are]",
+                                   gap_.end - offset, human_bytes(quota_.head_bytes),
+                                   human_bytes(quota_.tail_bytes))};
 }
 
 std::uint64_t LogReader::event_start(std::uint64_t offset) {
     offset = std::min(offset, size_);
+    if (gap_.holds(offset)) return gap_.begin;
     std::uint64_t start = line_start(offset);
     while (const std::optional<LogEvent> one = next(start)) {
         if (one->end > offset) break;
@@ -123,7 +147,8 @@ std::uint64_t LogReader::event_start(std::uint64_t offset) {
 
 // Just behind the last line end before `offset`.
 std::uint64_t LogReader::line_start(std::uint64_t offset) {
-    const std::uint64_t lowest = offset > kLineScanMax ? offset - kLineScanMax : 0;
+    const std::uint64_t first = gap_.begin < gap_.end && offset >= gap_.end ? gap_.end : 0;
+    const std::uint64_t lowest = std::max(first, offset > kLineScanMax ? offset - kLineScanMax : 0);
     std::uint64_t block_end = offset;
     while (block_end > lowest) {
         const std::uint64_t block = std::max(

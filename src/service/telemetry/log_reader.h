@@ -9,6 +9,8 @@
 //   * A longer line is cut into several events, between characters.
 //   * A line that is not finished is no event yet, unless the log is complete.
 //   * An event's time is when its first byte arrived.
+//   * In place of what the log's quota has dropped there is one event that says so. The line before
+//     it ends there, and the first one behind it may have lost its beginning.
 //
 // Reads pieces of the file as they are needed; memory is bounded by a few kEventBytesMax.
 // Shows the log as it was when this was made. Thread-compatible.
@@ -25,7 +27,7 @@
 
 namespace gruca::service {
 
-constexpr std::size_t kEventBytesMax = 256u << 10;
+constexpr std::size_t kEventBytesMax = 1u << 20;
 // How far back the start of a line is looked for; a longer line may be cut elsewhere when the same
 // log is read backwards.
 constexpr std::uint64_t kLineScanMax = 4u << 20;
@@ -61,13 +63,16 @@ class LogReader {
     LogIndexRecord record(std::uint64_t number);
     TimePoint time_of(std::uint64_t offset);
     LogEvent event(std::uint64_t offset, std::size_t message_bytes, std::uint64_t end);
+    LogEvent gap_event(std::uint64_t offset);
     std::uint64_t line_start(std::uint64_t offset);
 
     UniqueFd bytes_;
     UniqueFd index_;
     std::uint64_t size_ = 0;
+    LogGap gap_;
     std::uint64_t records_ = 0;
     const bool complete_;
+    const LogQuota quota_;
     std::string window_;  // The bytes of the file from window_at_ on.
     std::uint64_t window_at_ = 0;
     std::string record_window_;  // Whole records from number record_window_at_ on.

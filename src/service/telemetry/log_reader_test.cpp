@@ -111,6 +111,33 @@ TEST_F(LogReaderTest, a_long_line_is_cut_between_characters_and_loses_nothing) {
     EXPECT_EQ(found.back(), "end");
 }
 
+TEST_F(LogReaderTest, a_million_returns_are_read_in_one_go_and_the_line_behind_them) {
+    append(std::string(1'000'000, '\r') + "\nafter\n");
+    EXPECT_THAT(all(), ElementsAre(" ", "after"));
+}
+
+TEST_F(LogReaderTest, a_gap_is_one_event_between_head_and_tail_from_wherever_one_reads) {
+    const LogQuota quota{.head_bytes = 40, .tail_bytes = 40, .step_bytes = 20};
+    LogStore small(scratch.path() / "small", quota);
+    std::string text;
+    for (int i = 100; i < 200; ++i) text += "line " + std::to_string(i) + "\n";  // 9 bytes each.
+    small.append(log, 0, text, time_from_ms(1));
+    LogReader log_reader(small.files(log), false);
+    const std::vector<std::string> events = messages(page_forward(log_reader, 0, {}).events);
+    ASSERT_EQ(events.size(), 5u + 1 + 5);
+    EXPECT_EQ(events[3], "line 103");
+    EXPECT_EQ(events[4], "line");  // Cut where the head ends.
+    EXPECT_THAT(events[5], testing::StartsWith("[gruca: 820 bytes are not kept here"));
+    EXPECT_EQ(events[6], "195");  // Byte 860 is in the middle of a line.
+    EXPECT_EQ(events[10], "line 199");
+    for (std::uint64_t inside : {40u, 41u, 500u, 859u}) {
+        EXPECT_EQ(log_reader.next(inside)->end, 860u);
+        EXPECT_EQ(log_reader.event_start(inside), 40u);
+    }
+    EXPECT_EQ(log_reader.event_start(861), 860u);
+    EXPECT_EQ(messages(page_backward(log_reader, log_reader.size(), {}).events), events);
+}
+
 TEST_F(LogReaderTest, an_event_has_the_time_of_its_first_byte_and_time_never_goes_back) {
     append("a\nb", 100);
     append("b\nc\n", 50);  // The clock was set back.

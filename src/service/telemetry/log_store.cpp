@@ -1,7 +1,6 @@
 #include "service/telemetry/log_store.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "service/telemetry/log_reader.h"
 
 namespace gruca::service {
 namespace {
@@ -36,8 +36,9 @@ void write_at(int fd, std::uint64_t offset, std::span<const std::byte> bytes,
     }
 }
 
-// Notes in the index that the bytes from `offset` arrive now, unless it says so already.
-void note_time(const LogFiles& files, std::uint64_t offset, TimePoint now) {
+// Notes in the index that the bytes from `offset` arrive now, unless it says so already. Returns
+// the time that they have, which is later when the clock was set back.
+TimePoint note_time(const LogFiles& files, std::uint64_t offset, TimePoint now) {
     const UniqueFd index = open_file(files.index, O_RDWR | O_CREAT, 0600);
     // A record torn by a crash is overwritten.
     const std::uint64_t whole =
@@ -49,9 +50,23 @@ void note_time(const LogFiles& files, std::uint64_t offset, TimePoint now) {
                                     static_cast<off_t>(whole - kLogIndexRecordBytes));
         if (got < 0) throw_errno("cannot read " + files.index.string());
         const std::int64_t last_ms = decode_log_index_record(last.data()).at_ms;
-        if (last_ms >= at_ms) return;
+        if (last_ms >= at_ms) return time_from_ms(last_ms);
     }
     write_at(index.get(), whole, encode({.offset = offset, .at_ms = at_ms}), files.index);
+    return time_from_ms(at_ms);
+}
+
+// Frees the gap of a log that has just grown from `size_before` to `size`. One step less than what
+// readers do not show any more, so that one in the middle of a page finds its bytes. Where the file
+// system cannot, the log is longer than its quota and loses nothing by it.
+void free_gap(int fd, const LogQuota& quota, std::uint64_t size_before, std::uint64_t size) {
+    const std::uint64_t end = gap_of(quota, size).end;
+    if (end == gap_of(quota, size_before).end || end < quota.head_bytes + 2 * quota.step_bytes) {
+        return;
+    }
+    ::fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                static_cast<off_t>(quota.head_bytes),
+                static_cast<off_t>(end - quota.step_bytes - quota.head_bytes));
 }
 
 UniqueFd open_for_append(const LogFiles& files) {
@@ -62,11 +77,6 @@ UniqueFd open_for_append(const LogFiles& files) {
     }
     std::filesystem::create_directories(files.bytes.parent_path());
     return open_file(files.bytes, O_RDWR | O_CREAT, 0600);
-}
-
-std::string limit_line(std::uint64_t bytes_max) {
-    return fmt::format("\n[gruca: this log reached its limit of {}; what came after is not kept]\n",
-                       human_bytes(bytes_max));
 }
 
 }  // namespace
@@ -91,8 +101,16 @@ LogIndexRecord decode_log_index_record(const std::byte* bytes) {
     return {.offset = offset, .at_ms = static_cast<std::int64_t>(at_ms)};
 }
 
-LogStore::LogStore(std::filesystem::path directory, std::uint64_t bytes_max)
-    : directory_(std::move(directory)), bytes_max_(bytes_max) {
+LogGap gap_of(const LogQuota& quota, std::uint64_t size) {
+    if (size <= quota.head_bytes + quota.tail_bytes + quota.step_bytes) {
+        return {.begin = quota.head_bytes, .end = quota.head_bytes};
+    }
+    const std::uint64_t end = (size - quota.tail_bytes) / quota.step_bytes * quota.step_bytes;
+    return {.begin = quota.head_bytes, .end = end};
+}
+
+LogStore::LogStore(std::filesystem::path directory, LogQuota quota)
+    : directory_(std::move(directory)), quota_(quota) {
     std::filesystem::create_directories(directory_);
 }
 
@@ -102,7 +120,7 @@ LogFiles LogStore::files(const LogName& log) const {
               "not the name of a job or host: '{}'", part);
     }
     const std::filesystem::path base = directory_ / log.job / log.host;
-    return {.bytes = base.string() + ".log", .index = base.string() + ".idx"};
+    return {.bytes = base.string() + ".log", .index = base.string() + ".idx", .quota = quota_};
 }
 
 std::mutex& LogStore::mutex_of(const LogName& log) {
@@ -115,22 +133,13 @@ std::uint64_t LogStore::append(const LogName& log, std::uint64_t offset, std::st
     const std::lock_guard lock(mutex_of(log));
     const UniqueFd fd = open_for_append(names);
     const std::uint64_t size = size_of(fd.get(), names.bytes);
-    if (size > bytes_max_) return offset + bytes.size();  // Full: taken and dropped.
     if (offset > size) return size;
     if (size - offset >= bytes.size()) return size;
-    const std::uint64_t sender_end = offset + bytes.size();
     bytes.remove_prefix(static_cast<std::size_t>(size - offset));
-
-    note_time(names, size, now);
-    if (size + bytes.size() <= bytes_max_) {
-        write_at(fd.get(), size, bytes_of(bytes), names.bytes);
-    } else {
-        const std::string last =
-            std::string(bytes.substr(0, static_cast<std::size_t>(bytes_max_ - size))) +
-            limit_line(bytes_max_);
-        write_at(fd.get(), size, bytes_of(last), names.bytes);
-    }
-    return sender_end;
+    note_times(log, note_time(names, size, now));
+    write_at(fd.get(), size, bytes_of(bytes), names.bytes);
+    free_gap(fd.get(), quota_, size, size + bytes.size());
+    return size + bytes.size();
 }
 
 void LogStore::append_rest_of(const std::filesystem::path& file, const LogName& log,
@@ -139,7 +148,6 @@ void LogStore::append_rest_of(const std::filesystem::path& file, const LogName& 
     if (!fd.is_open() && errno == ENOENT) return;
     if (!fd.is_open()) throw_errno("cannot open the log a node left: " + file.string());
     std::uint64_t at = size(log);
-    if (at > bytes_max_) return;
     std::string piece(kCopyPieceBytes, '\0');
     while (true) {
         const ssize_t got = ::pread(fd.get(), piece.data(), piece.size(), static_cast<off_t>(at));
@@ -168,6 +176,36 @@ void LogStore::sync(const LogName& log) const {
     }
     sync_directory(names.bytes.parent_path());
     sync_directory(directory_);
+}
+
+void LogStore::sync_if_idle(const LogName& log) {
+    struct Place {
+        std::atomic<int>& taken;
+        explicit Place(std::atomic<int>& syncs) : taken(syncs) { ++taken; }
+        ~Place() { --taken; }
+    } place(syncs_);
+    if (place.taken > kLogSyncsMax) {
+        throw Error(ErrorCode::unavailable, "other logs are being written to disk; ask again");
+    }
+    sync(log);
+}
+
+void LogStore::note_times(const LogName& log, TimePoint at) {
+    const std::lock_guard lock(times_mutex_);
+    const auto known = times_.find(log.job + '/' + log.host);
+    if (known != times_.end()) known->second.last = at;
+}
+
+std::optional<LogTimes> LogStore::times(const LogName& log) {
+    const std::string name = log.job + '/' + log.host;
+    const std::lock_guard files_lock(mutex_of(log));  // Nothing is appended meanwhile.
+    const std::lock_guard lock(times_mutex_);
+    if (const auto known = times_.find(name); known != times_.end()) return known->second;
+    LogReader reader(files(log), false);
+    if (!reader.first_time()) return std::nullopt;
+    const LogTimes found{.first = *reader.first_time(), .last = *reader.last_time()};
+    times_.emplace(name, found);
+    return found;
 }
 
 }  // namespace gruca::service

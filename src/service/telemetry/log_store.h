@@ -10,17 +10,20 @@
 //   * Appended bytes survive the death of the service (they are in the kernel); after sync they
 //     survive a power cut as well.
 //   * The time of a byte never goes back as offsets grow, whatever the clock does.
-//   * A log has at most bytes_max bytes. The first ones are kept, a line at the end says that the
-//     rest is missing, and later bytes are taken from the sender and dropped: a flood never stops
-//     a job.
+//   * Of a log beyond LogQuota the head and the tail are kept. What lies between becomes a hole in
+//     the file, so that offsets stay as they are; readers show a line in its place. A flood never
+//     stops a job.
 //
 // Thread-safe.
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -28,7 +31,25 @@
 
 namespace gruca::service {
 
-constexpr std::uint64_t kLogBytesMax = 1ull << 30;  // Of one node of one job.
+// What is kept of one node's log: its first bytes, at least so many of its last ones, and up to two
+// steps more, because room is freed in steps.
+struct LogQuota {
+    std::uint64_t head_bytes = 512ull << 20;
+    std::uint64_t tail_bytes = 512ull << 20;
+    std::uint64_t step_bytes = 64ull << 20;
+};
+
+// The bytes that a log of `size` does not have any more; empty (begin == end) when it has all.
+struct LogGap {
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+
+    bool holds(std::uint64_t offset) const { return begin <= offset && offset < end; }
+};
+LogGap gap_of(const LogQuota& quota, std::uint64_t size);
+
+// Syncs at once for nodes that free what is on disk; each takes a thread of the service.
+constexpr int kLogSyncsMax = 2;
 
 struct LogName {
     std::string job;
@@ -38,6 +59,13 @@ struct LogName {
 struct LogFiles {
     std::filesystem::path bytes;
     std::filesystem::path index;
+    LogQuota quota = {};  // Of the store they are in.
+};
+
+// When the first and the last bytes of a log arrived.
+struct LogTimes {
+    TimePoint first = {};
+    TimePoint last = {};
 };
 
 // A record of the index: the bytes from `offset` up to the next record's arrived at `at_ms`.
@@ -52,7 +80,7 @@ LogIndexRecord decode_log_index_record(const std::byte* bytes);
 
 class LogStore {
   public:
-    explicit LogStore(std::filesystem::path directory, std::uint64_t bytes_max = kLogBytesMax);
+    explicit LogStore(std::filesystem::path directory, LogQuota quota = {});
 
     // Returns from where the sender should go on.
     std::uint64_t append(const LogName& log, std::uint64_t offset, std::string_view bytes,
@@ -63,14 +91,23 @@ class LogStore {
 
     std::uint64_t size(const LogName& log) const;  // 0 for a log that does not exist.
     void sync(const LogName& log) const;           // Nothing to do for one that does not exist.
+    // As sync, for nodes that ask while they print. Throws unavailable when kLogSyncsMax are busy.
+    void sync_if_idle(const LogName& log);
     LogFiles files(const LogName& log) const;
+
+    // From memory, but for the first time that somebody asks. Nothing for an empty log.
+    std::optional<LogTimes> times(const LogName& log);
 
   private:
     std::mutex& mutex_of(const LogName& log);
+    void note_times(const LogName& log, TimePoint at);
 
     const std::filesystem::path directory_;
-    const std::uint64_t bytes_max_;
+    const LogQuota quota_;
     std::array<std::mutex, 64> mutexes_;  // Each guards the files of the logs that hash to it.
+    std::atomic<int> syncs_ = 0;
+    std::mutex times_mutex_;                 // Guards the member below; taken last.
+    std::map<std::string, LogTimes> times_;  // By "<job>/<host>": of logs looked at or appended to.
 };
 
 }  // namespace gruca::service

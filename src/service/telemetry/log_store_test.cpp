@@ -3,6 +3,7 @@
 #include "service/telemetry/log_store.h"
 
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
 #include <fstream>
 
@@ -61,14 +62,41 @@ TEST_F(LogStoreTest, a_new_store_over_the_same_directory_goes_on) {
     EXPECT_EQ(text(), "abcd");
 }
 
-TEST_F(LogStoreTest, a_log_at_its_limit_says_so_and_takes_the_rest_without_keeping_it) {
-    LogStore small(scratch.path() / "small", 10);
-    EXPECT_EQ(small.append(log, 0, "0123456", at(1)), 7u);
-    EXPECT_EQ(small.append(log, 7, "789abcdef", at(2)), 16u);
+TEST_F(LogStoreTest, of_a_long_log_head_and_tail_are_kept_and_the_disk_does_not_fill) {
+    constexpr std::uint64_t kBlock = 4096;
+    const LogQuota quota{
+        .head_bytes = 4 * kBlock, .tail_bytes = 4 * kBlock, .step_bytes = 2 * kBlock};
+    LogStore small(scratch.path() / "small", quota);
+    const std::uint64_t total = 100 * kBlock;
+    std::string piece;
+    for (std::uint64_t at = 0; at < total; at += piece.size()) {
+        piece = std::string(std::min<std::uint64_t>(total - at, 1000),
+                            static_cast<char>('a' + at % 26));
+        EXPECT_EQ(small.append(log, at, piece, this->at(1)), at + piece.size());
+    }
+    EXPECT_EQ(small.size(log), total);
+    struct stat facts = {};
+    ASSERT_EQ(::stat(small.files(log).bytes.c_str(), &facts), 0);
+    EXPECT_LE(static_cast<std::uint64_t>(facts.st_blocks) * 512, 14 * kBlock);
     const std::string kept = read_file(small.files(log).bytes);
-    EXPECT_THAT(kept, testing::StartsWith("0123456789\n[gruca: this log reached its limit"));
-    EXPECT_EQ(small.append(log, 16, "ghij", at(3)), 20u);
-    EXPECT_EQ(read_file(small.files(log).bytes), kept);
+    const LogGap gap = gap_of(quota, total);
+    EXPECT_EQ(kept.substr(0, gap.begin).find('\0'), std::string::npos);
+    EXPECT_EQ(kept.substr(gap.end).find('\0'), std::string::npos);
+    EXPECT_GE(total - gap.end, quota.tail_bytes);
+    EXPECT_EQ(small.append(log, 0, "again", this->at(2)), total);  // Sent twice, long ago.
+}
+
+TEST_F(LogStoreTest, times_are_those_of_the_index_before_and_after_appending) {
+    EXPECT_FALSE(store.times(log));
+    store.append(log, 0, "a", at(10));
+    EXPECT_EQ(store.times(log)->last, at(10));
+    store.append(log, 1, "b", at(30));
+    store.append(log, 2, "c", at(20));  // The clock was set back.
+    LogStore again(scratch.path() / "logs");
+    for (LogStore* one : {&store, &again}) {
+        EXPECT_EQ(one->times(log)->first, at(10));
+        EXPECT_EQ(one->times(log)->last, at(30));
+    }
 }
 
 TEST_F(LogStoreTest, what_a_dead_node_left_is_added_to_what_had_arrived) {
