@@ -15,6 +15,11 @@ namespace gruca::cli {
 namespace {
 
 constexpr auto kPollEvery = Duration(500);
+// A follower looks for lines so often, and for the job's status every few looks. Of a job with many
+// instances each look is many calls, so there are fewer.
+constexpr auto kLookEvery = Duration(100);
+constexpr int kLooksPerPoll = 5;
+constexpr std::size_t kInstancesPerLook = 16;
 constexpr int kListedDefault = 20;
 constexpr int kPageMax = 100;
 
@@ -34,6 +39,14 @@ std::size_t instances_of(const Json& description) {
     return resources ? static_cast<std::size_t>(resources->get_int("InstanceCount", 1)) : 1;
 }
 
+bool told_to_leave(Context& context, const std::string& job) {
+    if (!context.interrupted()) return false;
+    context.err << "\nno longer following; the job goes on\n"
+                << "  follow it again: gruca job logs --follow " << job << "\n"
+                << "  stop it:         gruca job stop " << job << "\n";
+    return true;
+}
+
 // Shows the job until it is over; with follow false, shows what there is.
 int show_logs(Context& context, Api& api, const std::string& job, bool follow,
               JobViewOptions options) {
@@ -42,19 +55,21 @@ int show_logs(Context& context, Api& api, const std::string& job, bool follow,
     for (;;) {
         const Json description = describe(api, job);
         view.take_description(description);
-        logs.read_new(instances_of(description), [&](const LogLine& line) { view.show(line); });
-        view.settle();
+        const std::size_t instances = instances_of(description);
+        const auto look = [&] {
+            logs.read_new(instances, [&](const LogLine& line) { view.show(line); });
+            view.settle();
+        };
+        look();
         if (!follow) return 0;
         if (is_over(description)) {
             if (!options.json) context.out << outcome_text(description);
             return exit_code_of_job(description);
         }
-        context.pause(kPollEvery);
-        if (context.interrupted()) {
-            context.err << "\nno longer following; the job goes on\n"
-                        << "  follow it again: gruca job logs --follow " << job << "\n"
-                        << "  stop it:         gruca job stop " << job << "\n";
-            return kExitInterrupted;
+        for (int i = 1; i <= kLooksPerPoll; ++i) {
+            context.pause(kLookEvery * (1 + instances / kInstancesPerLook));
+            if (told_to_leave(context, job)) return kExitInterrupted;
+            if (i < kLooksPerPoll) look();
         }
     }
 }
