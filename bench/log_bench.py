@@ -1,0 +1,98 @@
+"""How fast logs are: bytes a second stored from one node, and how soon a follower sees a line.
+
+    figures(home) yields (figure, value, unit); `home` is not below /tmp, where jobs have their own.
+    Run alone, it prints a line of JSON a figure.
+
+The rank writes blocks of 64 KiB as fast as it may; what counts is the time from the first byte to the
+last in the service's file. A follower is `gruca job logs --follow`, from the rank's clock before its
+write to the line's arrival in our pipe; once with twenty lines a second and once with ten thousand."""
+
+import json
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests/e2e"))
+
+from conftest import APPS, running_service, wait_until  # noqa: E402
+
+STORED_BYTES = 1 << 30
+FOLLOW_SECONDS = 10
+
+FLOOD = """
+import os, sys
+block = (b"x" * 127 + b"\\n") * 512
+for _ in range(%d // len(block)):
+    os.write(1, block)
+"""
+
+# Every line says when it was written.
+TICKS = """
+import os, time
+end = time.time() + %d
+while time.time() < end:
+    for _ in range(%d):
+        os.write(1, b"%%.6f a line of some forty characters more\\n" %% time.time())
+    time.sleep(%f)
+"""
+
+
+def python_job(service, name, text):
+    path = service.home / f"{name}.py"
+    path.write_text(text)
+    service.create(name, AlgorithmSpecification={
+        "TrainingImage": "gruca/host", "TrainingInputMode": "File",
+        "ContainerEntrypoint": [sys.executable, str(path)]})
+
+
+def stored_mb_per_s(service, count=STORED_BYTES):
+    python_job(service, "flood", FLOOD % count)
+    file = service.data / "logs/flood/algo-1.log"
+
+    def size():
+        return file.stat().st_size if file.exists() else 0
+
+    wait_until(size, "the first byte")
+    begin = time.perf_counter()
+    while size() < count and time.perf_counter() - begin < 120:
+        time.sleep(0.005)
+    seconds = time.perf_counter() - begin
+    assert size() == count, f"{size()} bytes after {seconds} s"
+    service.wait("flood")
+    return count / seconds / 1e6
+
+
+def follow_ms(service, name, burst, pause):
+    python_job(service, name, TICKS % (FOLLOW_SECONDS, burst, pause))
+    follower = subprocess.Popen([APPS / "gruca", "job", "logs", "--follow", "--json", name], env=service.env,
+                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    seen = []
+    for line in follower.stdout:
+        now = time.time()
+        message = json.loads(line).get("message", "")
+        if message[:1].isdigit():
+            seen.append((now - float(message.split()[0])) * 1000)
+    follower.wait()
+    service.wait(name)
+    assert len(seen) > FOLLOW_SECONDS * burst, f"{len(seen)} lines seen"
+    return sorted(seen)
+
+
+def figures(home):
+    with running_service(home) as service:
+        yield "log_mb_per_s", stored_mb_per_s(service), "MB/s"
+        for name, burst, pause in (("quiet", 1, 0.05), ("busy", 100, 0.01)):
+            times = follow_ms(service, name, burst, pause)
+            suffix = "" if name == "quiet" else "_busy"
+            yield f"log_follow_ms_p50{suffix}", statistics.median(times), "ms"
+            yield f"log_follow_ms_p99{suffix}", times[len(times) * 99 // 100], "ms"
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory(prefix="log-bench-", dir=APPS.parent) as scratch:
+        for figure, value, unit in figures(scratch):
+            print(json.dumps({"figure": figure, "value": round(value, 2), "unit": unit}), flush=True)
