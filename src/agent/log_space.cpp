@@ -35,16 +35,18 @@ void LogSpace::work(const std::stop_token& stop) {
                 changed_.wait_for(lock, stop, pause_after(failures), [] { return false; });
             }
             const std::uint64_t enough = freed_ + options_.kept_bytes + options_.step_bytes;
-            if (!changed_.wait(lock, stop, [&] { return stored_ >= enough; })) return;
+            changed_.wait(lock, stop, [&] { return stored_ >= enough; });
+            if (stop.stop_requested()) return;
         }
+        const std::uint64_t freed_before = freed_;
         bool able = true;
         const std::optional<Error> failure = run_guarded([&] {
             const std::uint64_t durable = service_.sync_log();
             if (durable > options_.kept_bytes) able = free_up_to(durable - options_.kept_bytes);
         });
         if (!able) return;
-        failures = failure ? failures + 1 : 0;
-        if (failures == 1) log_warning("no room can be freed now: {}", failure->what());
+        failures = freed_ > freed_before ? 0 : failures + 1;
+        if (failure && failures == 1) log_warning("no room can be freed: {}", failure->what());
     }
 }
 
