@@ -4,10 +4,13 @@
     Run alone, it prints a line of JSON a figure.
 
 The rank writes blocks of 64 KiB as fast as it may; what counts is the time from the first byte to the
-last in the service's file. A follower is `gruca job logs --follow`, from the rank's clock before its
+last in the service's file, and the processor time that agent, keeper and service take a byte, which a
+busy machine changes less. A follower is `gruca job logs --follow`, from the rank's clock before its
 write to the line's arrival in our pipe; once with twenty lines a second and once with ten thousand."""
 
+import contextlib
 import json
+import os
 import pathlib
 import statistics
 import subprocess
@@ -49,7 +52,17 @@ def python_job(service, name, text):
         "ContainerEntrypoint": [sys.executable, str(path)]})
 
 
-def stored_mb_per_s(service, count=STORED_BYTES):
+def cpu_seconds(pids):
+    """Of processes that may be gone: what is known of each by then."""
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+            pids[pid] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return sum(pids.values())
+
+
+def store_flood(service, count=STORED_BYTES):
+    """Returns the seconds and the seconds of processor time."""
     python_job(service, "flood", FLOOD % count)
     file = service.data / "logs/flood/algo-1.log"
 
@@ -57,13 +70,17 @@ def stored_mb_per_s(service, count=STORED_BYTES):
         return file.stat().st_size if file.exists() else 0
 
     wait_until(size, "the first byte")
-    begin = time.perf_counter()
-    while size() < count and time.perf_counter() - begin < 120:
-        time.sleep(0.005)
+    node, = (service.data / "nodes").glob("flood-*")
+    pids = {int((node / file).read_text().split()[0]): 0 for file in ("agent.pid", "work/keeper.pid")}
+    pids[service.process.pid] = 0
+    begin, cpu_begin = time.perf_counter(), cpu_seconds(pids)
+    while size() < count and time.perf_counter() - begin < 600:
+        cpu = cpu_seconds(pids)
+        time.sleep(0.01)
     seconds = time.perf_counter() - begin
     assert size() == count, f"{size()} bytes after {seconds} s"
     service.wait("flood")
-    return count / seconds / 1e6
+    return seconds, cpu - cpu_begin
 
 
 def follow_ms(service, name, burst, pause):
@@ -82,9 +99,11 @@ def follow_ms(service, name, burst, pause):
     return sorted(seen)
 
 
-def figures(home):
+def figures(home, stored_bytes=STORED_BYTES):
     with running_service(home) as service:
-        yield "log_mb_per_s", stored_mb_per_s(service), "MB/s"
+        seconds, cpu = store_flood(service, stored_bytes)
+        yield "log_mb_per_s", stored_bytes / seconds / 1e6, "MB/s"
+        yield "log_cpu_ns_per_byte", cpu / stored_bytes * 1e9, "ns"
         for name, burst, pause in (("quiet", 1, 0.05), ("busy", 100, 0.01)):
             times = follow_ms(service, name, burst, pause)
             suffix = "" if name == "quiet" else "_busy"
@@ -94,5 +113,5 @@ def figures(home):
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory(prefix="log-bench-", dir=APPS.parent) as scratch:
-        for figure, value, unit in figures(scratch):
+        for figure, value, unit in figures(scratch, int(sys.argv[1]) << 20 if sys.argv[1:] else STORED_BYTES):
             print(json.dumps({"figure": figure, "value": round(value, 2), "unit": unit}), flush=True)
