@@ -33,12 +33,16 @@ void echo(HttpRequest request, HttpReply reply) {
         {.headers = {{"X-Seen", request.method + " " + request.target}}, .body = request.body});
 }
 
-std::string exchange(const std::string& bytes, HttpServerOptions options = {}) {
-    HttpServer server(options, echo);
+std::string exchange_with(const HttpServer& server, const std::string& bytes) {
     RawClient client(server.port());
     client.send(bytes);
     client.finish_sending();
     return client.receive_all();
+}
+
+std::string exchange(const std::string& bytes) {
+    HttpServer server({}, echo);
+    return exchange_with(server, bytes);
 }
 
 const std::string kGet = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
@@ -156,6 +160,29 @@ TEST(HostileClient, one_that_does_not_read_its_answer_is_cut_off_and_the_answer_
     RawClient client(server.port());
     client.send(kGet);
     EXPECT_TRUE(client.wait_for_reset());
+}
+
+TEST(HostileClient, long_bodies_together_have_a_limit_that_short_calls_do_not_feel) {
+    HttpServer server({.bodies_bytes_max = 300000}, echo);
+    const auto post = [](std::size_t length) {
+        return "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: " + std::to_string(length) +
+               "\r\n\r\n";
+    };
+    const std::string body(200000, 'x');
+    RawClient first(server.port());
+    first.send(post(body.size()) + body);  // And again: what is answered is given back.
+    EXPECT_THAT(first.receive(), EndsWith(body));
+    first.send(post(body.size()) + body.substr(1));
+    for (;;) {  // The server sees the one before in its own time.
+        RawClient second(server.port());
+        second.send(post(body.size()) + body);
+        if (second.receive().starts_with("HTTP/1.1 503")) break;
+    }
+    EXPECT_THAT(exchange_with(server, in_chunks("0\r\n\r\n")), StartsWith("HTTP/1.1 503"));
+    EXPECT_THAT(exchange_with(server, post(16384) + std::string(16384, 'y')),
+                StartsWith("HTTP/1.1 200"));
+    first.send("x");
+    EXPECT_THAT(first.receive(), EndsWith(body));
 }
 
 TEST(HostileClient, idle_connections_give_way_to_new_ones_the_longest_idle_first) {

@@ -2,16 +2,14 @@
 
 #include <algorithm>
 
-#include "base/text.h"
-
 namespace gruca::net {
-namespace {
-
-bool same_name(std::string_view a, std::string_view b) {
-    return a.size() == b.size() && to_lower(a) == to_lower(b);
+bool same_header_name(std::string_view a, std::string_view b) {
+    const auto lower = [](char c) {
+        return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
+    };
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                      [&](char x, char y) { return lower(x) == lower(y); });
 }
-
-}  // namespace
 
 void Headers::add(std::string name, std::string value) {
     fields_.emplace_back(std::move(name), std::move(value));
@@ -23,12 +21,12 @@ void Headers::set(std::string_view name, std::string value) {
 }
 
 void Headers::remove(std::string_view name) {
-    std::erase_if(fields_, [&](const auto& field) { return same_name(field.first, name); });
+    std::erase_if(fields_, [&](const auto& field) { return same_header_name(field.first, name); });
 }
 
 std::optional<std::string> Headers::find(std::string_view name) const {
     const auto found = std::find_if(fields_.begin(), fields_.end(), [&](const auto& field) {
-        return same_name(field.first, name);
+        return same_header_name(field.first, name);
     });
     if (found == fields_.end()) return std::nullopt;
     return found->second;

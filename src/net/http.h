@@ -11,6 +11,8 @@
 
 namespace gruca::net {
 
+bool same_header_name(std::string_view a, std::string_view b);  // Without regard to case.
+
 // In the order received. Names compare without regard to case; a name may occur more than once.
 class Headers {
   public:

@@ -11,10 +11,8 @@ namespace {
 namespace http = boost::beast::http;
 
 bool is_framing(std::string_view name) {
-    const auto same = [&](std::string_view other) {
-        return name.size() == other.size() && to_lower(name) == other;
-    };
-    return same("content-length") || same("transfer-encoding") || same("connection");
+    return same_header_name(name, "content-length") || same_header_name(name, "connection") ||
+           same_header_name(name, "transfer-encoding");
 }
 
 bool is_target(std::string_view target) {

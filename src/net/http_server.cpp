@@ -44,6 +44,8 @@ class HttpServer::Impl final : public SessionHost {
     const HttpServerOptions& options() const override { return options_; }
     void opened(Session& session) override { sessions_.insert(&session); }
     void closed(Session& session) override;
+    bool reserve_body(std::size_t bytes) override;
+    void release_body(std::size_t bytes) override { bodies_bytes_ -= bytes; }
     std::uint64_t next_turn() override { return ++turns_; }
     void dispatch(HttpRequest request, HttpReply reply) override;
     bool has_room_for_stream() const override { return streams_.has_room(); }
@@ -72,6 +74,7 @@ class HttpServer::Impl final : public SessionHost {
     std::set<Session*> sessions_;
     std::size_t streaming_ = 0;  // Connections that are away.
     std::uint64_t turns_ = 0;
+    std::size_t bodies_bytes_ = 0;  // Reserved.
     std::uint16_t port_ = 0;
     std::atomic<bool> stopping_ = false;
     std::mutex listen_mutex_;
@@ -132,6 +135,12 @@ void HttpServer::Impl::close_longest_idle() {
         if (!longest || session->idle_since() < longest->idle_since()) longest = session;
     }
     if (longest) longest->close();
+}
+
+bool HttpServer::Impl::reserve_body(std::size_t bytes) {
+    if (bodies_bytes_ + bytes > options_.bodies_bytes_max) return false;
+    bodies_bytes_ += bytes;
+    return true;
 }
 
 void HttpServer::Impl::start_stream(StreamRequest request) {

@@ -20,6 +20,7 @@ constexpr std::size_t kLingerBytesMax = 64u << 20;
 constexpr std::size_t kFirstReadBytes = 2u << 10;  // What an idle connection holds.
 constexpr std::size_t kIdleBufferBytesMax = 4u << 10;
 constexpr std::size_t kNextReadBytes = 16u << 10;
+constexpr std::size_t kSmallBodyBytes = 16u << 10;
 constexpr std::size_t kKeptByKernelBytesMax = 64u << 10;  // For a closed connection.
 constexpr std::string_view kHeadEnd = "\r\n\r\n";
 
@@ -79,6 +80,7 @@ void Session::resume(std::string_view received) {
 void Session::read_head() {
     state_ = State::reading;
     searched_bytes_ = 0;
+    release_body();
     if (buffer_.size() == 0 && buffer_.capacity() > kIdleBufferBytesMax) buffer_.shrink_to_fit();
     stream_.expires_after(host_.options().read_timeout);
     idle_since_ = host_.next_turn();
@@ -141,6 +143,9 @@ void Session::route(std::size_t head_bytes) {
     if (parser_->content_length().value_or(0) > body_bytes_max) {
         return refuse(plain_response(413, "the request's body is too long"));
     }
+    if (!reserve_body()) {
+        return refuse(plain_response(503, "too many long requests at once; try again"));
+    }
     parser_->body_limit(body_bytes_max);
     expects_continue ? say_continue() : read_body();
 }
@@ -162,6 +167,21 @@ void Session::hand_over(bool expects_continue) {
     if (!failed) host.start_stream(std::move(request));
 }
 
+// Of a body in chunks the length is not known before its end.
+bool Session::reserve_body() {
+    const std::size_t bytes = parser_->chunked()
+                                  ? host_.options().body_bytes_max
+                                  : static_cast<std::size_t>(parser_->content_length().value_or(0));
+    if (bytes <= kSmallBodyBytes) return true;
+    if (!host_.reserve_body(bytes)) return false;
+    reserved_bytes_ = bytes;
+    return true;
+}
+
+void Session::release_body() {
+    if (reserved_bytes_ > 0) host_.release_body(std::exchange(reserved_bytes_, 0));
+}
+
 void Session::say_continue() {
     static constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
     asio::async_write(stream_, asio::buffer(kContinue),
@@ -171,6 +191,7 @@ void Session::say_continue() {
 }
 
 void Session::read_body() {
+    if (parser_->is_done()) return after_body();
     stream_.expires_after(host_.options().read_timeout);
     http::async_read(stream_, buffer_, *parser_,
                      then([](Session& self, beast::error_code error, std::size_t) {
@@ -274,6 +295,7 @@ void Session::shut_down() {
 void Session::close() {
     if (state_ == State::closed) return;
     state_ = State::closed;
+    release_body();
     stream_.close();
     host_.closed(*this);
 }

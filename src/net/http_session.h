@@ -63,6 +63,8 @@ class SessionHost {
     virtual const HttpServerOptions& options() const = 0;
     virtual void opened(Session& session) = 0;
     virtual void closed(Session& session) = 0;
+    virtual bool reserve_body(std::size_t bytes) = 0;
+    virtual void release_body(std::size_t bytes) = 0;
     virtual std::uint64_t next_turn() = 0;  // 1, 2, 3 and so on.
     virtual void dispatch(HttpRequest request, HttpReply reply) = 0;
     virtual bool has_room_for_stream() const = 0;
@@ -93,6 +95,8 @@ class Session final : public std::enable_shared_from_this<Session> {
     void after_head(std::string_view raw);
     void route(std::size_t head_bytes);
     void hand_over(bool expects_continue);
+    bool reserve_body();
+    void release_body();
     void say_continue();
     void read_body();
     void after_body();
@@ -115,6 +119,7 @@ class Session final : public std::enable_shared_from_this<Session> {
     boost::beast::tcp_stream stream_;
     boost::beast::flat_buffer buffer_;
     std::uint64_t idle_since_ = 0;
+    std::size_t reserved_bytes_ = 0;  // For the body.
     std::size_t searched_bytes_ = 0;  // Of the buffer, for the end of the head.
     std::optional<boost::beast::http::request_parser<boost::beast::http::string_body>> parser_;
     HttpRequest request_;

@@ -74,7 +74,7 @@ std::string canonical_header(const Headers& headers, const std::string& name) {
     std::string line = name + ":";
     bool first = true;
     for (const auto& [field, value] : headers.fields()) {
-        if (to_lower(field) != name) continue;
+        if (!same_header_name(field, name)) continue;
         if (!first) line += ",";
         line += without_runs_of_blanks(value);
         first = false;

@@ -147,10 +147,9 @@ bool equal_in_constant_time(std::string_view a, std::string_view b) {
 }
 
 std::size_t occurrences(const Headers& headers, std::string_view lower_name) {
-    return static_cast<std::size_t>(
-        std::count_if(headers.fields().begin(), headers.fields().end(), [&](const auto& field) {
-            return field.first.size() == lower_name.size() && to_lower(field.first) == lower_name;
-        }));
+    return static_cast<std::size_t>(std::count_if(
+        headers.fields().begin(), headers.fields().end(),
+        [&](const auto& field) { return same_header_name(field.first, lower_name); }));
 }
 
 std::variant<SignatureClaim, SignatureRefusal> claim_of_header(const HttpRequest& request) {

@@ -52,11 +52,11 @@ void StreamPool::work() {
         const SocketStream::End end = serve(*stream);
         lock.lock();
         running_.erase(stream.get());  // From here on nobody cuts it.
+        ++idle_;                       // As good as: the next transfer needs no other thread.
         changed_.notify_all();
         lock.unlock();
         served_(*stream, end);
         lock.lock();
-        ++idle_;
     }
 }
 
