@@ -8,8 +8,8 @@
     if __name__ == "__main__":
         soak.main(series, points=100)
 
-`point` is called with a random.Random made of the seed and the point's number, and with a directory
-of its own, in which everything of the point has to lie: it is removed when the point is well, and
+`point` is called with a Chance, made of the seed and the point's number, and with a directory of its
+own, in which everything of the point has to lie: it is removed when the point is well, and
 kept as evidence when it raises. What it returns, a few words, is counted for the summary.
 """
 
@@ -29,6 +29,12 @@ import traceback
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 EVIDENCE = ROOT / "build/soak"
 FAILURES_MAX = 10  # A series that fails so often is not worth going on with.
+
+
+class Chance(random.Random):
+    def __init__(self, seed, number):
+        super().__init__(f"{seed}/{number}")
+        self.number = number
 
 
 def arguments(name, points):
@@ -75,7 +81,7 @@ class Run:
         directory.mkdir()
         begun, why = time.monotonic(), None
         try:
-            what = point(random.Random(f"{self.options.seed}/{number}"), directory)
+            what = point(Chance(self.options.seed, number), directory)
             shutil.rmtree(directory, ignore_errors=True)
         except Exception as error:  # The evidence stays, and the series goes on.
             what, why = "failed", f"{type(error).__name__}: {error}"
