@@ -35,17 +35,26 @@ UniqueFd create_file(int root_fd, const std::vector<std::string>& directories,
     throw Error(ErrorCode::unavailable, "a directory of the store is removed again and again");
 }
 
+// A file that goes with whoever writes it. Closed where the file system knows none.
+UniqueFd create_unnamed_file(int root_fd, const std::vector<std::string>& directories,
+                             UniqueFd& directory) {
+    directory = make_directory(root_fd, directories);
+    return UniqueFd(::openat(directory.get(), ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0644));
+}
+
 class LocalWriter final : public ObjectWriter {
   public:
     LocalWriter(int root_fd, std::string key, PutOptions options)
         : root_fd_(root_fd), key_(std::move(key)), options_(options), path_(local_path_of(key_)) {
-        temporary_ = kTemporaryPrefix + SystemRandom().hex_id(16);
+        file_ = create_unnamed_file(root_fd_, path_.directories, directory_);
+        if (file_.is_open()) return;
+        temporary_ = new_temporary();
         file_ = create_file(root_fd_, path_.directories, temporary_, O_EXCL, directory_);
     }
 
     ~LocalWriter() override {
-        if (temporary_.empty()) return;
-        ::unlinkat(directory_.get(), temporary_.c_str(), 0);
+        if (is_published_) return;
+        if (!temporary_.empty()) ::unlinkat(directory_.get(), temporary_.c_str(), 0);
         run_guarded([&] { remove_empty_directories(root_fd_, path_.directories); });
     }
 
@@ -62,6 +71,7 @@ class LocalWriter final : public ObjectWriter {
         CHECK(file_.is_open(), "commit of {} called twice", key_);
         stamp();
         if (::fsync(file_.get()) != 0) throw_errno("cannot sync the object " + key_);
+        if (temporary_.empty()) name_it();
         file_.reset();
         const PutOutcome outcome = publish();
         sync_directories(root_fd_, path_.directories);
@@ -80,6 +90,26 @@ class LocalWriter final : public ObjectWriter {
         const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT},
                                    {.tv_sec = facts.st_mtim.tv_sec, .tv_nsec = ns}};
         if (::futimens(file_.get(), times) != 0) throw_errno("cannot stamp the object " + key_);
+    }
+
+    static std::string new_temporary() { return kTemporaryPrefix + SystemRandom().hex_id(16); }
+
+    // Only a file with a name can replace another. Nothing kept the directory so far: it may have
+    // been removed as empty.
+    void name_it() {
+        const std::string unnamed = "/proc/self/fd/" + std::to_string(file_.get());
+        const std::string name = new_temporary();
+        for (int attempt = 0; attempt < kCreateAttemptsMax; ++attempt) {
+            if (::linkat(AT_FDCWD, unnamed.c_str(), directory_.get(), name.c_str(),
+                         AT_SYMLINK_FOLLOW) == 0) {
+                temporary_ = name;
+                return;
+            }
+            if (errno != ENOENT) throw_errno("cannot name the object " + key_);
+            directory_ = make_directory(root_fd_, path_.directories);
+        }
+        throw Error(ErrorCode::unavailable,
+                    "a directory of the store is removed again and again; is /proc mounted?");
     }
 
     PutOutcome publish() {
@@ -102,7 +132,7 @@ class LocalWriter final : public ObjectWriter {
         }
         if (failed != 0) throw_errno("cannot publish the object " + key_);
         if (is_linked) ::unlinkat(fd, from, 0);
-        temporary_.clear();
+        is_published_ = true;
         return PutOutcome::written;
     }
 
@@ -111,8 +141,9 @@ class LocalWriter final : public ObjectWriter {
     const PutOptions options_;
     const LocalPath path_;
     UniqueFd directory_;
-    std::string temporary_;  // Empty once it has become the object.
+    std::string temporary_;  // Empty as long as the file has no name.
     UniqueFd file_;
+    bool is_published_ = false;
 };
 
 UniqueFd open_root(const std::filesystem::path& root) {
