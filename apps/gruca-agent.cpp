@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -30,9 +31,19 @@ namespace {
 namespace fs = std::filesystem;
 using namespace gruca;
 
-// One agent a node, whoever starts it: two would write one log.
+bool is_same_file(int a, int b) {
+    struct stat of_a = {}, of_b = {};
+    return ::fstat(a, &of_a) == 0 && ::fstat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
+           of_a.st_ino == of_b.st_ino;
+}
+
+// One agent a node, whoever starts it: two would write one log. A cluster has locked the node
+// already and hands the lock over as stdin.
 UniqueFd lock_node(const fs::path& directory) {
-    UniqueFd lock = open_file(directory / "agent.lock", O_RDWR | O_CREAT, 0600);
+    UniqueFd lock = open_file(directory / spec::node_directory::kAgentLock, O_RDWR | O_CREAT, 0600);
+    if (is_same_file(STDIN_FILENO, lock.get())) {
+        lock.reset(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+    }
     if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
         throw Error(ErrorCode::already_exists,
                     "another agent runs this node already: " + directory.string());

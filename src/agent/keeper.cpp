@@ -18,6 +18,7 @@
 
 #include "base/boundary.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/process_id.h"
 #include "base/replace_file.h"
 #include "base/text.h"
@@ -30,11 +31,6 @@ namespace names = spec::node_directory;
 
 // Above every descriptor that the keeper is given, so that moving one never overwrites another.
 constexpr int kLowestFreeFd = 16;
-
-// What was in the pipe went with the keeper.
-constexpr const char* kDeadKeeperLine =
-    "\ngruca: the process that keeps the training program was killed; the last lines of the "
-    "program may be missing\n";
 
 UniqueFd out_of_the_way(const UniqueFd& fd) {
     UniqueFd moved(::fcntl(fd.get(), F_DUPFD_CLOEXEC, kLowestFreeFd));
@@ -186,10 +182,11 @@ std::optional<Ending> Keeper::wait_for(std::chrono::milliseconds patience) {
     if (std::filesystem::exists(work_dir_ / kEndingFile, failure)) {
         ending_ = Ending::from_json(Json::parse(read_file(work_dir_ / kEndingFile)));
     } else {
-        run_guarded([&] {
+        const auto unmarked = run_guarded([&] {
             const UniqueFd log = open_file(work_dir_ / names::kLog, O_WRONLY | O_APPEND);
-            write_all(log.get(), bytes_of(kDeadKeeperLine));
+            write_all(log.get(), bytes_of(names::kCutMark));
         });
+        if (unmarked) log_warning("the end of the log is not marked: {}", unmarked->what());
         ending_ = Ending{.status = {.code = 0, .signal = SIGKILL},
                          .failure =
                              "the process that keeps the training program ended without "

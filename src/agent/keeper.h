@@ -43,7 +43,7 @@ class Keeper {
     void destroy() const;
 
     // Once the keeper has ended. An ending without a record (somebody killed the keeper) has a
-    // failure that says so.
+    // failure that says so, and the log then ends with spec::node_directory::kCutMark.
     std::optional<Ending> wait_for(std::chrono::milliseconds patience);
 
   private:

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/subprocess.h"
+#include "spec/node_directory.h"
 
 namespace gruca::agent {
 
@@ -49,7 +50,7 @@ constexpr int kOrderFd = 3;
 constexpr int kCommandFd = 4;
 constexpr int kLogFd = 5;   // Opened for appending.
 constexpr int kWorkFd = 6;  // The directory in which kEndingFile is written.
-constexpr const char* kEndingFile = "ending.json";
+constexpr const char* kEndingFile = spec::node_directory::kEnding;
 
 // Commands.
 constexpr char kGo = 'G';         // Accounting is set up: start the program.

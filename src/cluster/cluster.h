@@ -37,8 +37,8 @@ class Cluster {
     // and its directory is removed. An unknown node is fine.
     virtual void remove(const std::string& node_id) = 0;
 
-    // Of a node that is gone: the log bytes it left that may not have reached the service, from the
-    // beginning. Returns the path of that file, or nothing.
+    // Of a node that is gone or given up: ends what still runs of it, so that its log grows no
+    // more. Returns the path of that log, all its bytes from the beginning, or nothing.
     virtual std::optional<std::string> left_log(const std::string& node_id) const = 0;
 
     virtual std::vector<std::string> nodes() const = 0;

@@ -4,14 +4,18 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <system_error>
+#include <thread>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/replace_file.h"
@@ -28,6 +32,8 @@ namespace names = spec::node_directory;
 // What a killed agent's keeper gets to write the last of its pipe to the log.
 constexpr std::chrono::seconds kKeeperPatience{5};
 constexpr std::chrono::seconds kKillPatience{10};
+constexpr std::chrono::seconds kAgentStartPatience{10};
+constexpr std::chrono::milliseconds kAgentStartPoll{5};
 
 // Node ids become directory names.
 void require_node_id(const std::string& id) {
@@ -44,6 +50,27 @@ std::optional<ProcessId> read_process_id(const fs::path& file) {
     std::error_code failure;
     if (!fs::exists(file, failure)) return std::nullopt;
     return ProcessId::from_text(read_file(file));
+}
+
+// An agent holds its node's lock all its life. Closed when another process has it.
+UniqueFd try_lock(const fs::path& directory) {
+    UniqueFd lock = open_file(directory / names::kAgentLock, O_RDWR | O_CREAT, 0600);
+    if (::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) return lock;
+    if (errno != EWOULDBLOCK) throw_errno("cannot lock the node " + directory.string());
+    return {};
+}
+
+// Nothing when no agent was ever started. One that has just been started, by a cluster that has
+// died since, is waited for until it has written who it is.
+std::optional<ProcessId> agent_of(const fs::path& directory) {
+    const SystemClock clock;
+    const auto end = clock.steady_now() + kAgentStartPatience;
+    for (;;) {
+        const bool is_locked = !try_lock(directory).is_open();
+        const auto id = read_process_id(directory / names::kAgentPid);
+        if (id || !is_locked || clock.steady_now() >= end) return id;
+        std::this_thread::sleep_for(kAgentStartPoll);
+    }
 }
 
 // How a child of this process ended; something vaguer for a process that is not one.
@@ -79,6 +106,19 @@ void end_keeper(const fs::path& work) {
     if (!wait_for_end(keeper, kKeeperPatience)) end_process(keeper, id->pid);
 }
 
+// A keeper that has ended without saying how was killed, and what was in its pipe is lost.
+void mark_if_cut(const fs::path& work) {
+    std::error_code failure;
+    if (fs::exists(work / names::kEnding, failure)) return;
+    const UniqueFd log = open_file(work / names::kLog, O_RDWR | O_APPEND);
+    const std::string mark = names::kCutMark;
+    std::string end(mark.size(), '\0');
+    const off_t size = ::lseek(log.get(), 0, SEEK_END);
+    const auto at = size - static_cast<off_t>(mark.size());
+    if (at >= 0 && ::pread(log.get(), end.data(), end.size(), at) >= 0 && end == mark) return;
+    write_all(log.get(), bytes_of(mark));
+}
+
 void remove_cgroups(const fs::path& work) {
     std::error_code failure;
     if (!fs::exists(work / names::kCgroups, failure)) return;
@@ -111,7 +151,7 @@ fs::path LocalCluster::directory_of(const std::string& node_id) const {
 
 void LocalCluster::adopt() {
     for (const auto& entry : fs::directory_iterator(options_.nodes_dir)) {
-        const std::optional<ProcessId> id = read_process_id(entry.path() / names::kAgentPid);
+        const std::optional<ProcessId> id = agent_of(entry.path());
         // Without a pid nothing was started yet: a launch will start from the beginning.
         if (!id) continue;
         watched_[entry.path().filename().string()] = {.process = open_process(*id), .pid = id->pid};
@@ -137,10 +177,16 @@ void LocalCluster::launch(const spec::NodeConfig& config) {
 
 void LocalCluster::start_agent(const std::string& node_id) {
     const fs::path directory = directory_of(node_id);
+    const UniqueFd lock = try_lock(directory);
+    if (!lock.is_open()) {
+        throw Error(ErrorCode::already_exists,
+                    "an agent that does not say who it is runs the node " + directory.string());
+    }
     const UniqueFd log = open_file(directory / names::kAgentLog, O_WRONLY | O_CREAT | O_APPEND);
     Subprocess agent({.argv = {options_.agent_program.string(), "--config",
                                (directory / names::kConfig).string()},
                       .directory = "/",
+                      .stdin_fd = lock.get(),
                       .stdout_fd = log.get(),
                       .stderr_fd = log.get(),
                       .new_session = true});
@@ -177,19 +223,25 @@ void LocalCluster::remove(const std::string& node_id) {
 
 std::optional<std::string> LocalCluster::left_log(const std::string& node_id) const {
     const fs::path work = directory_of(node_id) / names::kWork;
-    // A killed agent's keeper is still writing what was in the pipe.
-    if (const auto id = read_process_id(work / names::kKeeperPid)) {
-        wait_for_end(open_process(*id), kKeeperPatience);
+    // An agent that is silent is not gone: without it the keeper ends.
+    if (const auto agent = read_process_id(work.parent_path() / names::kAgentPid)) {
+        signal_process(open_process(*agent), SIGKILL);
     }
+    // A killed agent's keeper is still writing what was in the pipe.
+    const auto keeper = read_process_id(work / names::kKeeperPid);
+    const bool has_ended = !keeper || wait_for_end(open_process(*keeper), kKeeperPatience);
     std::error_code failure;
     if (!fs::exists(work / names::kLog, failure)) return std::nullopt;
+    if (keeper && has_ended) mark_if_cut(work);
     return (work / names::kLog).string();
 }
 
 std::vector<std::string> LocalCluster::nodes() const {
-    const std::lock_guard lock(mutex_);
     std::vector<std::string> result;
-    for (const auto& [id, watched] : watched_) result.push_back(id);
+    for (const auto& entry : fs::directory_iterator(options_.nodes_dir)) {
+        result.push_back(entry.path().filename().string());
+    }
+    std::sort(result.begin(), result.end());
     return result;
 }
 

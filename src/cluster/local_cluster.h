@@ -4,6 +4,8 @@
 // outlives the service. Everything of a node lies in `<nodes_dir>/<node id>/`, as
 // docs/formats/node-directory.md describes; a new LocalCluster over the same directory adopts the
 // agents that run there, by pid and start time, so that a reused pid is never mistaken for one.
+// agent.lock is held from before an agent exists until it ends, so a node whose agent was started
+// by a cluster that died at that moment gets no second one.
 //
 // Thread-safe.
 #pragma once

@@ -13,6 +13,7 @@
 #include "base/queue.h"
 #include "base/subprocess.h"
 #include "base/temp_dir.h"
+#include "spec/node_directory.h"
 
 namespace gruca::cluster {
 namespace {
@@ -164,6 +165,61 @@ TEST_F(LocalClusterTest, the_log_of_a_gone_node_can_be_found) {
     EXPECT_EQ(read_file(*cluster->left_log("n")), "line\n");
     cluster->remove("n");
     EXPECT_FALSE(cluster->left_log("n"));
+}
+
+TEST_F(LocalClusterTest, an_agent_whose_cluster_died_as_it_started_it_gets_no_second_one) {
+    agents_run(
+        "sleep 0.3; cp \"$(dirname \"$2\")/late.pid\" \"$(dirname \"$2\")/agent.pid\"; "
+        "exec sleep 1000");
+    open()->launch(node("n"));
+    const ProcessId first = agent_of("n");
+    // As if the cluster had died before it wrote the pid: the agent does so itself, later.
+    fs::rename(directory("n") / "agent.pid", directory("n") / "late.pid");
+    const auto next = open();
+    next->launch(node("n"));
+    EXPECT_EQ(agent_of("n"), first);
+    EXPECT_FALSE(gone.pop_for(std::chrono::milliseconds(0)));
+    next->remove("n");
+    EXPECT_FALSE(open_process(first).is_open());
+}
+
+TEST_F(LocalClusterTest, a_node_that_was_never_started_is_known_and_can_be_removed) {
+    fs::create_directories(directory("n") / "work");
+    const auto cluster = open();
+    EXPECT_THAT(cluster->nodes(), ElementsAre("n"));
+    cluster->remove("n");
+    EXPECT_THAT(cluster->nodes(), IsEmpty());
+}
+
+TEST_F(LocalClusterTest, a_log_whose_keeper_was_killed_is_marked_once) {
+    agents_run("exec sleep 1000");
+    const auto cluster = open();
+    cluster->launch(node("n"));
+    const fs::path work = directory("n") / "work";
+    write_file_atomic(work / "log", "half a li");
+    Subprocess keeper({.argv = {"sleep", "1000"}});
+    write_file_atomic(work / "keeper.pid", process_id_of(keeper.pid()).value().to_text());
+    keeper.send_signal(SIGKILL);
+    ::kill(agent_of("n").pid, SIGKILL);
+    next_gone();
+    const std::string marked = std::string("half a li") + spec::node_directory::kCutMark;
+    EXPECT_EQ(read_file(*cluster->left_log("n")), marked);
+    EXPECT_EQ(read_file(*cluster->left_log("n")), marked);
+    cluster->remove("n");
+}
+
+TEST_F(LocalClusterTest, a_log_whose_keeper_said_how_it_ended_is_whole) {
+    agents_run("exec sleep 1000");
+    const auto cluster = open();
+    cluster->launch(node("n"));
+    const fs::path work = directory("n") / "work";
+    write_file_atomic(work / "log", "a line\n");
+    write_file_atomic(work / "keeper.pid", "1 1\n");
+    write_file_atomic(work / "ending.json", "{}");
+    ::kill(agent_of("n").pid, SIGKILL);
+    next_gone();
+    EXPECT_EQ(read_file(*cluster->left_log("n")), "a line\n");
+    cluster->remove("n");
 }
 
 TEST_F(LocalClusterTest, an_absent_agent_program_is_an_error_that_names_it) {

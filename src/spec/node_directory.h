@@ -9,6 +9,7 @@ namespace gruca::spec::node_directory {
 // Written by whoever starts the node.
 constexpr const char* kConfig = "config.json";
 constexpr const char* kAgentPid = "agent.pid";
+constexpr const char* kAgentLock = "agent.lock";
 constexpr const char* kAgentLog = "agent.log";
 constexpr const char* kWork = "work";
 
@@ -16,5 +17,13 @@ constexpr const char* kWork = "work";
 constexpr const char* kLog = "log";
 constexpr const char* kKeeperPid = "keeper.pid";
 constexpr const char* kCgroups = "cgroups";
+
+// Below kWork, written by the keeper.
+constexpr const char* kEnding = "ending.json";
+
+// The end of a log whose keeper was killed. What was in its pipe then, up to 1 MiB, is lost.
+constexpr const char* kCutMark =
+    "\ngruca: the process that keeps the training program was killed; the last lines of the "
+    "program may be missing\n";
 
 }  // namespace gruca::spec::node_directory
