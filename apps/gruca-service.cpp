@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <filesystem>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "base/boundary.h"
+#include "base/error.h"
 #include "base/log.h"
 #include "base/private_memory.h"
 #include "cluster/local_cluster.h"
@@ -44,6 +46,14 @@ std::vector<std::string> hidden_paths(const service::AwsFiles& files) {
     return hidden;
 }
 
+// Now, and not when the first job needs it.
+void require_program(const std::filesystem::path& agent) {
+    if (::access(agent.c_str(), X_OK) == 0) return;
+    throw Error(ErrorCode::not_found,
+                "gruca's programs belong into one directory, and this one cannot be run: " +
+                    agent.string());
+}
+
 // Blocked before any thread exists, so that none of them is interrupted by these.
 sigset_t block_end_signals() {
     sigset_t signals;
@@ -63,6 +73,7 @@ void serve(const service::ServiceSettings& settings) {
         service::aws_files([](const char* name) -> const char* { return ::getenv(name); });
     const std::filesystem::path agent =
         std::filesystem::read_symlink("/proc/self/exe").parent_path() / "gruca-agent";
+    require_program(agent);
     service::Service service(
         {.settings = settings,
          .aws_files = aws_files,

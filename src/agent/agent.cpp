@@ -70,7 +70,7 @@ void Agent::run() {
         if (event) std::visit([this](auto& happened) { handle(happened); }, *event);
     }
     log_info("released");
-    work_.clean_up(forgotten_ ? std::nullopt : order_.task);
+    work_.clean_up();
 }
 
 void Agent::poll(const std::stop_token& stop) {
@@ -107,8 +107,6 @@ void Agent::poll(const std::stop_token& stop) {
 }
 
 void Agent::handle(OrderHeard& event) {
-    // A node that the service has forgotten hears no task; others may still need its part.
-    forgotten_ = !event.order.task && event.order.release;
     // A task is given once; an order that says only "release" does not take it back.
     if (!event.order.task) event.order.task = std::move(order_.task);
     order_ = std::move(event.order);

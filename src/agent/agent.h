@@ -70,7 +70,6 @@ class Agent {
     NodeWork work_;
     Course course_;
     spec::NodeOrder order_;
-    bool forgotten_ = false;  // By the service, which released it without a task.
     spec::NodeReport report_;
     Queue<Event> events_;
     std::unique_ptr<Keeper> keeper_;

@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "net/url.h"
 #include "spec/node_directory.h"
+#include "spec/output_parts.h"
 #include "store/local_store.h"
 
 namespace gruca::agent {
@@ -31,7 +32,7 @@ constexpr const char* kOutput = "output";
 constexpr const char* kOutputTree = "output/data";
 
 std::string part_key(const spec::Task& task, const std::string& host, const std::string& name) {
-    return ".gruca/parts/" + task.job_name + "/" + host + "/" + name + ".tar";
+    return spec::parts_prefix(task.job_name) + host + "/" + name + ".tar";
 }
 
 NodeRank rank_of(const spec::Task& task) {
@@ -185,13 +186,6 @@ void NodeWork::assemble(const spec::Task& task, const std::stop_token& stop) {
         has_output = has_output || store_.find(part_key(task, host, kOutput));
     }
     if (has_output) assemble_one(task, kOutput, kOutputTree, stop);
-    remove_parts(task);
-}
-
-void NodeWork::remove_parts(const spec::Task& task) {
-    for (const std::string& host : task.hosts) {
-        for (const char* name : {kModel, kOutput}) store_.remove(part_key(task, host, name));
-    }
 }
 
 std::string NodeWork::why_failed(const spec::Task& task, const Ending& ending) const {
@@ -202,7 +196,7 @@ std::string NodeWork::why_failed(const spec::Task& task, const Ending& ending) c
                          .usage = cgroups_ ? cgroups_->usage() : Usage()});
 }
 
-void NodeWork::clean_up(const std::optional<spec::Task>& task) {
+void NodeWork::clean_up() {
     syncing_ = {};
     if (cgroups_) {
         const Usage usage = cgroups_->usage();
@@ -210,12 +204,6 @@ void NodeWork::clean_up(const std::optional<spec::Task>& task) {
                  human_bytes(usage.memory_bytes_max.value_or(0)),
                  usage.processor_seconds.value_or(0));
         cgroups_.reset();
-    }
-    if (!task) return;
-    // Parts that nobody assembled, because the job failed or was killed. Those of the other hosts
-    // too: a lost one does not remove its own, and nobody wants them any more.
-    if (const auto failure = run_guarded([&] { remove_parts(*task); })) {
-        log_warning("parts stay in the store: {}", failure->what());
     }
 }
 

@@ -48,9 +48,8 @@ class NodeWork {
 
     std::string why_failed(const spec::Task& task, const Ending& ending) const;
 
-    // Stops what goes on in the background. With a task, which is over then, no part of any of its
-    // nodes stays in the store.
-    void clean_up(const std::optional<spec::Task>& task);
+    // Stops what goes on in the background.
+    void clean_up();
 
     // A line for the job's user, in the job's log.
     void say(const std::string& line) const;
@@ -62,7 +61,6 @@ class NodeWork {
     void add_scratch(std::vector<Bind>& binds) const;
     void assemble_one(const spec::Task& task, const std::string& name, const std::string& tree,
                       const std::stop_token& stop);
-    void remove_parts(const spec::Task& task);
 
     const NodeWorkOptions options_;
     store::ObjectStore& store_;

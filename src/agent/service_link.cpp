@@ -7,6 +7,8 @@ namespace {
 
 // Beyond the service's own wait: for a slow machine, not for the service.
 constexpr std::chrono::seconds kPollSlack{15};
+// A service that hangs must not hold up a report for longer than it takes to try again.
+constexpr std::chrono::seconds kReportTimeout{10};
 constexpr std::chrono::milliseconds kPauseFirst{100};
 constexpr std::chrono::milliseconds kPauseMax{3000};
 
@@ -27,7 +29,7 @@ spec::NodeOrder AwsServiceLink::poll(std::int64_t seen, const std::stop_token& s
 }
 
 void AwsServiceLink::report(const spec::NodeReport& report) {
-    client_.call("Gruca.ReportNode", report.to_json());
+    client_.call("Gruca.ReportNode", report.to_json(), kReportTimeout);
 }
 
 std::uint64_t AwsServiceLink::append_log(std::uint64_t offset, std::string bytes) {

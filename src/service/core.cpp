@@ -74,7 +74,7 @@ bool Core::is_current() {
 void Core::start(CoreOptions options, const ClusterMaker& make_cluster) {
     options_ = std::move(options);
     nodes_ = std::make_unique<NodeKeeper>(
-        make_cluster, parts_.jobs, parts_.logs, parts_.clock,
+        make_cluster, parts_.jobs, parts_.logs, parts_.store, parts_.clock,
         NodeEvents{.lost =
                        [this](const cluster::NodeGone& gone) {
                            tell(control::NodeLost{.node_id = gone.node_id, .why = gone.why});

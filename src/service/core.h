@@ -52,6 +52,7 @@ struct CoreParts {
     KeyRing& keys;
     JobBoard& jobs;
     LogStore& logs;
+    store::ObjectStore& store;
     const Clock& clock;
     Random& random;
 };

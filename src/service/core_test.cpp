@@ -10,6 +10,7 @@
 
 #include "base/temp_dir.h"
 #include "service/service_fixture.h"
+#include "store/memory_store.h"
 
 namespace gruca::service {
 namespace {
@@ -53,11 +54,13 @@ class CoreTest : public ::testing::Test {
     Database database{{.path = path(), .busy_timeout = std::chrono::milliseconds(0)}};
     KeyRing keys{{}};
     LogStore logs{scratch.path() / "logs"};
+    store::MemoryStore store;
     JobBoard jobs{database};
     Core core{{.database = database,
                .keys = keys,
                .jobs = jobs,
                .logs = logs,
+               .store = store,
                .clock = clock,
                .random = random},
               {}};

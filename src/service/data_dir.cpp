@@ -48,4 +48,16 @@ void DataDir::withdraw() const {
     }
 }
 
+std::uint16_t DataDir::last_port() const {
+    std::error_code failure;
+    if (!std::filesystem::exists(port_file(), failure)) return 0;
+    const auto port = parse_int(trim(read_file(port_file())));
+    return port && *port > 0 && *port <= 65535 ? static_cast<std::uint16_t>(*port) : 0;
+}
+
+void DataDir::keep_port(std::uint16_t port) const {
+    if (port == last_port()) return;
+    write_file_atomic(port_file(), std::to_string(port) + "\n", {.mode = 0600});
+}
+
 }  // namespace gruca::service

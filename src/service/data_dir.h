@@ -7,6 +7,7 @@
 // Owned by one thread.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 
@@ -33,10 +34,16 @@ class DataDir {
     std::filesystem::path nodes() const { return path_ / "nodes"; }
     std::filesystem::path credentials() const { return path_ / "credentials"; }
     std::filesystem::path service_file() const { return path_ / "service.json"; }
+    std::filesystem::path port_file() const { return path_ / "port"; }
 
     // Names this process too, and when it started, because a process id alone is used again.
     void announce(const ServiceFacts& facts) const;
     void withdraw() const;
+
+    // On which the last service of this directory listened, also one that was killed; 0 at the
+    // first start.
+    std::uint16_t last_port() const;
+    void keep_port(std::uint16_t port) const;
 
   private:
     std::filesystem::path path_;

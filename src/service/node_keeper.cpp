@@ -2,12 +2,23 @@
 
 #include "base/boundary.h"
 #include "base/log.h"
+#include "spec/output_parts.h"
 
 namespace gruca::service {
+namespace {
+
+// Nobody will merge what the job's nodes have uploaded any more. So it is at the latest when its
+// last node is removed.
+bool is_past_assembly(const control::Job& job) {
+    return job.released_at || job.cause == control::EndCause::node_failed ||
+           job.cause == control::EndCause::node_lost;
+}
+
+}  // namespace
 
 NodeKeeper::NodeKeeper(const ClusterMaker& make_cluster, const JobBoard& jobs, LogStore& logs,
-                       const Clock& clock, NodeEvents events)
-    : jobs_(jobs), logs_(logs), clock_(clock), events_(std::move(events)) {
+                       store::ObjectStore& store, const Clock& clock, NodeEvents events)
+    : jobs_(jobs), logs_(logs), store_(store), clock_(clock), events_(std::move(events)) {
     for (std::size_t i = 0; i < kNodeLanes; ++i) {
         lanes_.push_back(std::make_unique<Queue<Task>>(kLaneTasksMax));
     }
@@ -50,6 +61,9 @@ void NodeKeeper::remove(const std::string& node_id) {
             log_error("node {} cannot be removed now: {}", node_id, error->what());
             return;
         }
+        if (const auto error = run_guarded([&] { remove_parts(node_id); })) {
+            log_warning("parts of outputs stay in the store: {}", error->what());
+        }
         events_.removed(node_id);
     });
 }
@@ -69,6 +83,15 @@ void NodeKeeper::give_up(const cluster::NodeGone& gone) {
             log_error("the end of the log of node {} is lost: {}", gone.node_id, error->what());
         events_.lost(gone);
     });
+}
+
+void NodeKeeper::remove_parts(const std::string& node_id) {
+    const std::optional<NodeOnBoard> node = jobs_.find_node(node_id);
+    if (!node || !is_past_assembly(*node->job)) return;
+    std::vector<std::string> keys;
+    store_.for_each(spec::parts_prefix(node->job->spec.name),
+                    [&](const store::ObjectInfo& object) { keys.push_back(object.key); });
+    for (const std::string& key : keys) store_.remove(key);
 }
 
 void NodeKeeper::save_log(const std::string& node_id) {

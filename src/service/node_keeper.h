@@ -4,6 +4,8 @@
 // saves what is left of its log before the loop hears of it. What concerns one node happens in the
 // order asked for; different nodes do not wait for each other, up to kNodeLanes of them.
 //
+// With the last node of a job goes what its nodes have uploaded and nobody has merged.
+//
 // Thread-safe.
 #pragma once
 
@@ -21,6 +23,7 @@
 #include "cluster/cluster.h"
 #include "service/job_board.h"
 #include "service/telemetry/log_store.h"
+#include "store/object_store.h"
 
 namespace gruca::service {
 
@@ -45,7 +48,7 @@ constexpr std::chrono::milliseconds kSaveLogPause{200};
 class NodeKeeper {
   public:
     NodeKeeper(const ClusterMaker& make_cluster, const JobBoard& jobs, LogStore& logs,
-               const Clock& clock, NodeEvents events);
+               store::ObjectStore& store, const Clock& clock, NodeEvents events);
     ~NodeKeeper();  // Ends what is in progress, forgets what waits: a new service does it again.
     NodeKeeper(const NodeKeeper&) = delete;
     NodeKeeper& operator=(const NodeKeeper&) = delete;
@@ -63,9 +66,11 @@ class NodeKeeper {
 
     void enqueue(const std::string& node_id, Task task);
     void save_log(const std::string& node_id);
+    void remove_parts(const std::string& node_id);
 
     const JobBoard& jobs_;
     LogStore& logs_;
+    store::ObjectStore& store_;
     const Clock& clock_;
     const NodeEvents events_;
     std::atomic<bool> leaving_ = false;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/boundary.h"
 #include "base/log.h"
 #include "net/connection_limit.h"
 
@@ -34,11 +35,13 @@ Service::Service(const ServiceOptions& options, const Clock& clock, Random& rand
       database_({.path = data_dir_.database()}),
       keys_(database_.keys()),
       logs_(data_dir_.logs()),
+      store_(data_dir_.store(), clock.now()),
       jobs_(database_),
       core_({.database = database_,
              .keys = keys_,
              .jobs = jobs_,
              .logs = logs_,
+             .store = store_,
              .clock = clock_,
              .random = random_},
             control_settings(options)),
@@ -49,16 +52,14 @@ Service::Service(const ServiceOptions& options, const Clock& clock, Random& rand
                .random = random_,
                .account = {.region = settings_.region, .account = settings_.account}},
               keys_) {
-    std::filesystem::create_directories(data_dir_.store());
     net::HttpServerOptions listen;
     listen.address = settings_.address;
     listen.port = static_cast<std::uint16_t>(settings_.port);
     listen.threads = kHttpThreads;
     listen.connections_max = net::make_room_for_connections(listen.connections_max);
     admin_key();
-    server_ = std::make_unique<net::HttpServer>(
-        listen,
-        [this](net::HttpRequest request, net::HttpReply reply) { router_.handle(request, reply); });
+    server_ = listen_as(listen);
+    data_dir_.keep_port(server_->port());
     endpoint_ = fmt::format("http://{}:{}", settings_.address, server_->port());
     core_.start(core_options(options), [&](NodeListener listener) {
         return options.make_cluster(data_dir_.nodes(), std::move(listener));
@@ -67,6 +68,25 @@ Service::Service(const ServiceOptions& options, const Clock& clock, Random& rand
     data_dir_.announce(
         {.endpoint = endpoint_, .region = settings_.region, .account = settings_.account});
     log_info("listening on {}, data in {}", endpoint_, data_dir_.path().string());
+}
+
+// A free port that was chosen once is taken again: the agents and programs of jobs that run on know
+// it.
+std::unique_ptr<net::HttpServer> Service::listen_as(net::HttpServerOptions listen) {
+    const auto handler = [this](net::HttpRequest request, net::HttpReply reply) {
+        router_.handle(request, reply);
+    };
+    if (listen.port == 0) {
+        listen.port = data_dir_.last_port();
+        std::unique_ptr<net::HttpServer> server;
+        const std::optional<Error> taken =
+            run_guarded([&] { server = std::make_unique<net::HttpServer>(listen, handler); });
+        if (!taken) return server;
+        log_warning("jobs that run since the last start are lost, as its port is not free: {}",
+                    taken->what());
+        listen.port = 0;
+    }
+    return std::make_unique<net::HttpServer>(listen, handler);
 }
 
 Service::~Service() {

@@ -23,6 +23,7 @@
 #include "service/core.h"
 #include "service/data_dir.h"
 #include "service/settings.h"
+#include "store/local_store.h"
 
 namespace gruca::service {
 
@@ -53,6 +54,7 @@ class Service {
 
   private:
     KeyRecord admin_key();
+    std::unique_ptr<net::HttpServer> listen_as(net::HttpServerOptions listen);
     CoreOptions core_options(const ServiceOptions& options) const;
     void publish_credentials(const ServiceOptions& options);
 
@@ -63,6 +65,7 @@ class Service {
     Database database_;
     KeyRing keys_;
     LogStore logs_;
+    store::LocalStore store_;
     JobBoard jobs_;
     Core core_;
     const api::Router router_;

@@ -6,7 +6,9 @@
 #include <atomic>
 #include <thread>
 
+#include "base/text.h"
 #include "service/service_fixture.h"
+#include "store/local_store.h"
 
 namespace gruca::service {
 namespace {
@@ -141,6 +143,41 @@ TEST(ServiceTest, a_silent_node_is_given_up_and_its_log_saved) {
     EXPECT_THAT(job.at("FailureReason").as_string(), HasSubstr("algo-1"));
     EXPECT_EQ(read_file(running.scratch.path() / "data/logs/job/algo-1.log"), "sent\nnever sent\n");
     EXPECT_TRUE(running.nodes.await_removal(node.node_id));
+}
+
+TEST(ServiceTest, parts_that_nobody_merges_go_with_the_last_node) {
+    RunningService running;
+    running.create("job", 2);
+    store::LocalStore store(running.scratch.path() / "data/store");
+    const spec::NodeConfig one = running.nodes.launched("job-algo-1");
+    const spec::NodeConfig two = running.nodes.launched("job-algo-2");
+    for (const spec::NodePhase phase : {NodePhase::training, NodePhase::uploaded}) {
+        running.report(one, phase);
+        running.report(two, phase);
+    }
+    store.put(".gruca/parts/job/algo-2/model.tar", std::string_view("of the second"));
+    store.put(".gruca/parts/job-2/algo-2/model.tar", std::string_view("of another job"));
+    running.nodes.end(two.node_id);  // Its part is safe: the first may merge it still.
+    EXPECT_TRUE(running.nodes.await_removal(two.node_id));
+    EXPECT_TRUE(store.find(".gruca/parts/job/algo-2/model.tar"));
+    running.nodes.end(one.node_id);
+    EXPECT_EQ(running.ended("job").at("TrainingJobStatus").as_string(), "Failed");
+    EXPECT_FALSE(store.find(".gruca/parts/job/algo-2/model.tar"));
+    EXPECT_TRUE(store.find(".gruca/parts/job-2/algo-2/model.tar"));
+}
+
+TEST(ServiceTest, a_free_port_that_was_taken_once_is_taken_again) {
+    RunningService running;  // Its port is 0.
+    const std::string first = running.service->endpoint();
+    running.restart();
+    EXPECT_EQ(running.service->endpoint(), first);
+    running.stop();
+    const auto port = parse_int(trim(read_file(running.scratch.path() / "data/port"))).value();
+    net::HttpServerOptions listen;
+    listen.port = static_cast<std::uint16_t>(port);
+    const net::HttpServer other(listen, [](const net::HttpRequest&, const net::HttpReply&) {});
+    running.start();
+    EXPECT_NE(running.service->endpoint(), first);
 }
 
 TEST(ServiceTest, after_a_start_every_node_has_its_time_anew) {

@@ -25,9 +25,10 @@ struct ServiceSettings {
         visit("data_dir", data_dir,
               "Where database, logs, objects and keys lie. Empty: $GRUCA_HOME, else ~/.gruca.");
         visit("address", address, "The address to listen on.");
-        visit("port", port,
-              "The port to listen on; 0 takes any free one, which a restart does not take again: "
-              "jobs that run meanwhile are lost.");
+        visit(
+            "port", port,
+            "The port to listen on; 0 takes any free one at the first start, and that one again at "
+            "the next ones.");
         visit("region", region, "The region that ARNs name; clients may sign for any.");
         visit("account", account, "The account that ARNs name: twelve digits.");
         visit("slots", slots, "Instances that may run at once; jobs beyond wait in a queue.");
