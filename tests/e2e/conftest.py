@@ -63,11 +63,14 @@ class Service:
         (self.home / "aws").mkdir(parents=True, exist_ok=True)
         self.port = 0
 
+    def spawn(self):
+        with open(self.home / "service.log", "ab") as log:
+            return subprocess.Popen(
+                [APPS / "gruca-service", "--data-dir", self.data, "--port", str(self.port), *self.flags],
+                env=self.env, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
     def start(self):
-        log = open(self.home / "service.log", "ab")
-        self.process = subprocess.Popen(
-            [APPS / "gruca-service", "--data-dir", self.data, "--port", str(self.port), *self.flags],
-            env=self.env, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        self.process = self.spawn()
         facts = wait_until(self._facts, "the service answers", 20)
         self.endpoint, self.region = facts["endpoint"], facts["region"]
         self.port = int(self.endpoint.rsplit(":", 1)[1])

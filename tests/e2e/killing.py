@@ -5,7 +5,7 @@ Two jobs run in every point: `trained`, the built-in trainer on two instances wi
 pipe. Used by test_killed.py and by the series in tests/soak."""
 
 import contextlib
-import io
+import inspect
 import json
 import os
 import pathlib
@@ -28,13 +28,12 @@ LINES = 4000
 CHANNELS = ("train", "validation", "tokenizer")
 OUTPUT = "store/out.d/jobs.d/trained.d/output.d/model.tar.gz"
 PARTS = "store/%2Egruca.d"
-CUT = b"\ngruca: the end of this output may be missing: "  # The line continues with why.
+CUT = b"\ngruca: the process that keeps the training program was killed; "  # The line goes on.
 
 # Prints what `stream` says, and how many bytes of it have been written to its pipe.
 CHATTER = """
-import os, random, sys, time
-sys.path.insert(0, {here!r})
-from killing import stream
+import os, random, time
+{stream}
 said = os.open("/opt/ml/output/data/said", os.O_CREAT | os.O_RDWR)
 total = 0
 for i, line in enumerate(stream({lines})):
@@ -120,7 +119,7 @@ def trainer_request(service, name):
 
 def chatter_request(service):
     script = service.home / "chatter.py"
-    script.write_text(CHATTER.format(here=str(pathlib.Path(__file__).parent), lines=LINES, pause=0.01))
+    script.write_text(CHATTER.format(stream=inspect.getsource(stream), lines=LINES, pause=0.01))
     request = service.request("chatter", instances=2)
     request["AlgorithmSpecification"]["ContainerEntrypoint"] = [sys.executable, str(script)]
     return request
@@ -132,8 +131,8 @@ def create(service, request):
         try:
             service.client("sagemaker").create_training_job(**request)
         except botocore.exceptions.ClientError as error:
-            assert error.response["Error"]["Code"] == "ResourceInUse", error
-        except (botocore.exceptions.HTTPClientError, FileNotFoundError):
+            return error.response["Error"]["Code"] == "ResourceInUse"
+        except botocore.exceptions.BotoCoreError:  # The service is away.
             return False
         return True
     wait_until(created, f"{request['TrainingJobName']} is created")
@@ -265,7 +264,15 @@ def kill(pid):
 
 
 def kill_service(service, chance):
+    if chance.random() < 0.2:  # It hangs first.
+        service.process.send_signal(signal.SIGSTOP)
+        time.sleep(chance.uniform(0, 1))
     service.kill()
+    if chance.random() < 0.3:  # And the next one as it starts.
+        short = service.spawn()
+        time.sleep(chance.uniform(0, 0.05))
+        short.kill()
+        short.wait()
     time.sleep(chance.uniform(0, 0.3))
     service.start()
     return "service"
@@ -355,8 +362,13 @@ def left(service):
 
 
 def settle(service):
+    def over(name):
+        with contextlib.suppress(botocore.exceptions.ClientError):  # It is being created still.
+            return service.describe(name)["TrainingJobStatus"] in TERMINAL
+        return False
+
     for name in ("trained", "chatter"):
-        service.wait(name)
+        wait_until(lambda: over(name), f"{name} has ended", 90)
 
 
 def check_nothing_left(service):
