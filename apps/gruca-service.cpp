@@ -46,12 +46,14 @@ std::vector<std::string> hidden_paths(const service::AwsFiles& files) {
     return hidden;
 }
 
-// Now, and not when the first job needs it.
-void require_program(const std::filesystem::path& agent) {
-    if (::access(agent.c_str(), X_OK) == 0) return;
-    throw Error(ErrorCode::not_found,
-                "gruca's programs belong into one directory, and this one cannot be run: " +
-                    agent.string());
+// Now, and not when the first job needs them.
+void require_programs(const std::filesystem::path& directory) {
+    for (const char* name : {"gruca-agent", "gruca-keeper"}) {
+        if (::access((directory / name).c_str(), X_OK) == 0) continue;
+        throw Error(ErrorCode::not_found,
+                    "gruca's programs belong into one directory, and this one cannot be run: " +
+                        (directory / name).string());
+    }
 }
 
 // Blocked before any thread exists, so that none of them is interrupted by these.
@@ -73,7 +75,7 @@ void serve(const service::ServiceSettings& settings) {
         service::aws_files([](const char* name) -> const char* { return ::getenv(name); });
     const std::filesystem::path agent =
         std::filesystem::read_symlink("/proc/self/exe").parent_path() / "gruca-agent";
-    require_program(agent);
+    require_programs(agent.parent_path());
     service::Service service(
         {.settings = settings,
          .aws_files = aws_files,
