@@ -139,6 +139,7 @@ TEST_F(CoreTest, a_job_that_is_over_is_still_known_to_commands) {
                .keys = keys,
                .jobs = after,
                .logs = logs,
+               .store = store,
                .clock = clock,
                .random = random},
               {});
