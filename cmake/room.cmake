@@ -10,7 +10,7 @@
 # TESTS are labelled "fast" (all fast tests together stay under 60 s on two cores), SLOW_TESTS "slow".
 add_library(gruca_warnings INTERFACE)
 target_compile_options(gruca_warnings INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -Werror
+  $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -Werror
     -Wno-restrict>)  # False positives on std::string operator+ in GCC 12.
 
 function(room_test name suffix label)

@@ -1,5 +1,7 @@
 #include "agent/keeper_order.h"
 
+#include "spec/parts.h"
+
 namespace gruca::agent {
 namespace {
 
@@ -54,8 +56,8 @@ Json Ending::to_json() const {
 }
 
 Ending Ending::from_json(const Json& json) {
-    return {.status = {.code = static_cast<int>(json.at("exit_code").as_int()),
-                       .signal = static_cast<int>(json.at("signal").as_int())},
+    return {.status = {.code = spec::int32_from(json.at("exit_code")),
+                       .signal = spec::int32_from(json.at("signal"))},
             .at = time_from_ms(json.at("ended_at_ms").as_int()),
             .failure = json.get_string("failure"),
             .order_is_wrong = json.get_bool("order_is_wrong")};

@@ -3,6 +3,7 @@
 #include <archive.h>
 #include <archive_entry.h>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "base/boundary.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/text.h"
 
 namespace gruca::agent {
 namespace {
@@ -155,12 +157,22 @@ OutputEntry entry_of(const TreeEntry& found) {
     return entry;
 }
 
-// Reads an archive that lies in a store.
+// Whether a path of an archive names something in the archive's own tree.
+bool is_beneath(const std::string& path) {
+    const std::vector<std::string> parts = split(path, '/');
+    return std::none_of(parts.begin(), parts.end(), [](const std::string& part) {
+        return part.empty() || part == "." || part == "..";
+    });
+}
+
+// Reads an archive that lies in a store. The job may have put another one in its place: nothing is
+// believed that this program would not have written.
 class StoredArchive {
   public:
     StoredArchive(const store::ObjectStore& store, std::string key)
         : store_(store), key_(std::move(key)), archive_(::archive_read_new()), piece_(kPieceBytes) {
         if (archive_ == nullptr) throw Error(ErrorCode::resource_exhausted, "no memory to unpack");
+        if (const auto info = store.find(key_)) bytes_ = info->bytes;
         ::archive_read_support_format_tar(archive_);
         // An archive without entries is two blocks of zeros, which libarchive calls empty.
         ::archive_read_support_format_empty(archive_);
@@ -175,18 +187,16 @@ class StoredArchive {
         const int outcome = ::archive_read_next_header(archive_, &header);
         if (outcome == ARCHIVE_EOF) return std::nullopt;
         require(outcome);
-        OutputEntry entry{.path = ::archive_entry_pathname(header),
-                          .kind = OutputEntry::Kind::file,
+        OutputEntry entry{.path = text_or_empty(::archive_entry_pathname(header)),
+                          .kind = kind_of(header),
                           .bytes = static_cast<std::uint64_t>(::archive_entry_size(header)),
-                          .mode = ::archive_entry_perm(header),
-                          .modified_s = ::archive_entry_mtime(header)};
+                          .mode = ::archive_entry_perm(header) & kModeMask,
+                          .modified_s = ::archive_entry_mtime(header),
+                          .target = text_or_empty(::archive_entry_symlink(header))};
         if (entry.path.ends_with('/')) entry.path.pop_back();
-        const auto type = ::archive_entry_filetype(header);
-        if (type == AE_IFDIR) entry.kind = OutputEntry::Kind::directory;
-        if (type == AE_IFLNK) {
-            entry.kind = OutputEntry::Kind::link;
-            entry.target = ::archive_entry_symlink(header);
-        }
+        if (!is_beneath(entry.path)) refuse("it holds a path that is not in its tree");
+        // A hole can claim any size; what was archived here has none.
+        if (entry.bytes > bytes_) refuse("a file in it is larger than all of it: " + entry.path);
         return entry;
     }
 
@@ -197,6 +207,26 @@ class StoredArchive {
     }
 
   private:
+    static std::string text_or_empty(const char* text) { return text != nullptr ? text : ""; }
+
+    [[noreturn]] void refuse(const std::string& why) const {
+        throw Error(ErrorCode::data_loss, "not an archive of this program, " + why + ": " + key_);
+    }
+
+    OutputEntry::Kind kind_of(archive_entry* header) const {
+        const bool is_hard_link = ::archive_entry_hardlink(header) != nullptr;
+        switch (is_hard_link ? 0 : ::archive_entry_filetype(header)) {
+            case AE_IFDIR:
+                return OutputEntry::Kind::directory;
+            case AE_IFLNK:
+                return OutputEntry::Kind::link;
+            case AE_IFREG:
+                return OutputEntry::Kind::file;
+            default:
+                refuse("it holds what is neither file nor directory nor link");
+        }
+    }
+
     static la_ssize_t read_piece(archive*, void* self, const void** bytes) {
         StoredArchive& mine = *static_cast<StoredArchive*>(self);
         std::size_t got = 0;
@@ -219,6 +249,7 @@ class StoredArchive {
     const std::string key_;
     archive* const archive_;
     std::vector<std::byte> piece_;
+    std::uint64_t bytes_ = 0;  // Of the whole archive.
     std::uint64_t offset_ = 0;
     std::optional<Error> failure_;
 };

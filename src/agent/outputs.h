@@ -66,6 +66,8 @@ class FirstWins final : public OutputSink {
 
 // Both throw cancelled when `stop` is requested. `root` is an open directory.
 void add_tree(int root, OutputSink& sink, const std::stop_token& stop);
+// Throws data_loss for an archive that make_archive cannot have written: a path out of its tree, a
+// device, a hard link, a file larger than the archive itself.
 void add_archive(const store::ObjectStore& store, const std::string& key, OutputSink& sink,
                  const std::stop_token& stop);
 

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "agent/beneath.h"
+#include "base/boundary.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/subprocess.h"
@@ -20,6 +21,7 @@ namespace gruca::agent {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
@@ -104,6 +106,43 @@ TEST_F(Outputs, trees_of_several_nodes_merge_and_the_first_host_wins) {
     merged.finish();
     EXPECT_EQ(listing("b/model.tar", "-t"), "shared\ntwo/\ntwo/mine\ntwo/only\n");
     EXPECT_EQ(listing("b/model.tar", "-xO"), "of algo-112");
+}
+
+TEST_F(Outputs, a_part_that_this_program_did_not_write_is_refused) {
+    const auto sink = std::make_shared<FirstWins>(make_archive(store, "b/out.tar", {}));
+    const auto refused = [&] {
+        const auto error = run_guarded([&] { add_archive(store, "b/part.tar", *sink, {}); });
+        return error && error->code() == ErrorCode::data_loss;
+    };
+    for (const char* path : {"../x", "/etc/x", "a/../../x", "a//x", ".", "a/./x"}) {
+        const auto part = make_archive(store, "b/part.tar", Compression::none);
+        part->add({.path = path, .kind = OutputEntry::Kind::link, .target = "/etc/shadow"}, {});
+        part->finish();
+        EXPECT_TRUE(refused()) << path;
+    }
+    write("first", "x");
+    fs::create_hard_link(tree / "first", tree / "second");
+    ASSERT_EQ(::mkfifo((tree / "pipe").c_str(), 0600), 0);
+    for (const std::vector<std::string>& names :
+         {std::vector<std::string>{"first", "second"}, std::vector<std::string>{"pipe"}}) {
+        const std::string made = (scratch.path() / "made").string();
+        std::vector<std::string> argv = {"tar", "-cf", made, "-C", tree.string()};
+        argv.insert(argv.end(), names.begin(), names.end());
+        ASSERT_TRUE(run({.argv = argv}).status.ok());
+        store.put("b/part.tar", read_file(made));
+        EXPECT_TRUE(refused()) << names.front();
+    }
+}
+
+TEST_F(Outputs, pipes_stay_out_and_odd_names_and_hard_links_are_files_like_others) {
+    write("-rf", "x");
+    write("two\nlines", "x");
+    fs::create_hard_link(tree / "-rf", tree / "same");
+    fs::permissions(tree / "-rf", fs::perms::owner_all | fs::perms::set_uid | fs::perms::set_gid);
+    ASSERT_EQ(::mkfifo((tree / "pipe").c_str(), 0600), 0);
+    archive("b/model.tar.gz");
+    EXPECT_EQ(listing("b/model.tar.gz", "-t"), "-rf\nsame\ntwo\\nlines\n");
+    EXPECT_THAT(listing("b/model.tar.gz"), AllOf(HasSubstr("-rwx------"), Not(HasSubstr("link"))));
 }
 
 TEST_F(Outputs, without_compression_every_file_is_an_object) {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
+#include <string_view>
 
 #include "base/error.h"
 
@@ -29,6 +29,16 @@ Civil civil_of(TimePoint time) {
             .day = static_cast<unsigned>(date.day())};
 }
 
+// Whether `text` begins with `form`: 'd' stands for a digit, anything else for itself.
+bool has_form(std::string_view text, std::string_view form) {
+    if (text.size() < form.size()) return false;
+    for (std::size_t i = 0; i < form.size(); ++i) {
+        const bool digit = text[i] >= '0' && text[i] <= '9';
+        if (form[i] == 'd' ? !digit : text[i] != form[i]) return false;
+    }
+    return true;
+}
+
 }  // namespace
 
 TimePoint SystemClock::now() const {
@@ -52,15 +62,21 @@ std::string iso8601_basic(TimePoint time) {
 }
 
 TimePoint time_from_iso8601(const std::string& text) {
-    int year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0, used = 0;
-    const bool extended = std::sscanf(text.c_str(), "%4d-%2d-%2dT%2d:%2d:%2d%n", &year, &month,
-                                      &day, &hour, &minute, &second, &used) == 6;
-    const bool basic = !extended && std::sscanf(text.c_str(), "%4d%2d%2dT%2d%2d%2d%n", &year,
-                                                &month, &day, &hour, &minute, &second, &used) == 6;
-    const std::chrono::year_month_day date(std::chrono::year(year),
-                                           std::chrono::month(static_cast<unsigned>(month)),
-                                           std::chrono::day(static_cast<unsigned>(day)));
-    std::string rest = text.substr(static_cast<std::size_t>(used));
+    const bool extended = has_form(text, "dddd-dd-ddTdd:dd:dd");
+    const bool basic = has_form(text, "ddddddddTdddddd");
+    // Where the numbers stand: both forms have them in one order, one has marks between.
+    const std::size_t mark = extended ? 1 : 0;
+    const auto number = [&](std::size_t at, std::size_t digits) {
+        return extended || basic ? std::stoi(text.substr(at, digits)) : 0;
+    };
+    const int hour = number(9 + 2 * mark, 2);
+    const int minute = number(11 + 3 * mark, 2);
+    const int second = number(13 + 4 * mark, 2);
+    const std::chrono::year_month_day date(
+        std::chrono::year(number(0, 4)),
+        std::chrono::month(static_cast<unsigned>(number(4 + mark, 2))),
+        std::chrono::day(static_cast<unsigned>(number(6 + 2 * mark, 2))));
+    std::string rest = extended || basic ? text.substr(15 + 4 * mark) : "";
     int ms = 0;
     if (rest.size() >= 2 && rest[0] == '.') {
         const std::size_t end = rest.find_first_not_of("0123456789", 1);

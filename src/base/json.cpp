@@ -12,9 +12,22 @@
 namespace gruca {
 namespace {
 
+// What is wrong, in our words: the parser's name its own kinds of token and quote the text.
+const char* fault_of(const nlohmann::detail::exception& error, bool at_end) {
+    constexpr int kNumberOutOfRange = 406;
+    if (error.id == kNumberOutOfRange) return "a number that no double can hold";
+    if (at_end) return "it ends before its value does";
+    if (std::string_view(error.what()).find("UTF-8") != std::string_view::npos) {
+        return "a text that is not UTF-8";
+    }
+    return "unexpected character";
+}
+
 // Builds a Json from nlohmann's events, so that its own value type never exists.
 class Builder final : public nlohmann::json_sax<nlohmann::json> {
   public:
+    explicit Builder(std::size_t size) : size_(size) {}
+
     Json take() { return std::move(root_); }
 
     bool null() override { return add(Json()); }
@@ -39,8 +52,8 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
     bool end_array() override { return close(); }
     bool parse_error(std::size_t position, const std::string&,
                      const nlohmann::detail::exception& error) override {
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("not JSON, at byte {}: {}", position, error.what()));
+        throw Error(ErrorCode::invalid_argument, fmt::format("not JSON, at byte {}: {}", position,
+                                                             fault_of(error, position > size_)));
     }
 
   private:
@@ -84,6 +97,7 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
         return add(std::move(done));
     }
 
+    const std::size_t size_;  // Of the text.
     Json root_;
     std::vector<Open> open_;
 };
@@ -298,7 +312,11 @@ std::string Json::dump(int indent) const {
 }
 
 Json Json::parse(std::string_view text) {
-    Builder builder;
+    // The parser takes a NUL for the end of the text, and what follows would be lost unread.
+    if (const std::size_t at = text.find('\0'); at != std::string_view::npos) {
+        throw Error(ErrorCode::invalid_argument, fmt::format("not JSON, at byte {}: a NUL", at));
+    }
+    Builder builder(text.size());
     nlohmann::json::sax_parse(text.begin(), text.end(), &builder);
     return builder.take();
 }

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "base/boundary.h"
 #include "base/error.h"
 
 namespace gruca {
@@ -44,10 +45,49 @@ TEST(Json, malformed_text_is_refused) {
     }
 }
 
+TEST(Json, nothing_hides_behind_a_nul) {
+    using namespace std::string_literals;
+    for (const std::string& text : {"{\"a\":1}\0{\"a\":2}"s, "1\0"s, "\0"s, "\"a\0b\""s}) {
+        EXPECT_THROW(Json::parse(text), Error) << text;
+    }
+    EXPECT_EQ(Json::parse(R"("a\u0000b")").as_string(), "a\0b"s);
+}
+
+TEST(Json, half_a_surrogate_is_refused_and_a_whole_one_is_a_character) {
+    for (const char* text : {R"("\ud800")", R"("\udc00")", R"("\ud800\ud800")", R"("\ud800x")"}) {
+        EXPECT_THROW(Json::parse(text), Error) << text;
+    }
+    EXPECT_EQ(Json::parse(R"("\ud83d\ude00")").as_string(), "\xF0\x9F\x98\x80");
+}
+
+TEST(Json, numbers_are_exact_or_the_nearest_double_or_refused) {
+    EXPECT_EQ(Json::parse("9223372036854775807").as_int(), INT64_MAX);
+    EXPECT_EQ(Json::parse("-9223372036854775808").as_int(), INT64_MIN);
+    EXPECT_EQ(Json::parse("18446744073709551616").as_double(), 18446744073709551616.0);
+    EXPECT_THROW(Json::parse("9223372036854775808").as_int(), Error);
+    EXPECT_EQ(Json::parse("1e-999").as_double(), 0.0);
+    for (const char* text : {"1e999", "-1e999", "+1", ".5", "1.", "0x1", "NaN", "Infinity"}) {
+        EXPECT_THROW(Json::parse(text), Error) << text;
+    }
+}
+
+TEST(Json, a_fault_is_told_in_our_words) {
+    const auto fault_of = [](std::string_view text) {
+        const auto error = run_guarded([&] { Json::parse(text); });
+        return error ? error->message() : "";
+    };
+    EXPECT_EQ(fault_of("{\"a\":1"), "not JSON, at byte 7: it ends before its value does");
+    EXPECT_EQ(fault_of("\"abc"), "not JSON, at byte 5: it ends before its value does");
+    EXPECT_EQ(fault_of("[1,]"), "not JSON, at byte 4: unexpected character");
+    EXPECT_EQ(fault_of("[1e999]"), "not JSON, at byte 6: a number that no double can hold");
+    EXPECT_EQ(fault_of("\"\xff\""), "not JSON, at byte 2: a text that is not UTF-8");
+}
+
 TEST(Json, depth_is_limited) {
     const std::string fine(Json::kDepthMax, '['), deep(Json::kDepthMax + 1, '[');
     EXPECT_NO_THROW(Json::parse(fine + std::string(Json::kDepthMax, ']')));
     EXPECT_THROW(Json::parse(deep + std::string(Json::kDepthMax + 1, ']')), Error);
+    EXPECT_THROW(Json::parse(std::string(16u << 20, '[')), Error);
 }
 
 TEST(Json, not_a_number_travels_as_aws_writes_it) {

@@ -129,6 +129,9 @@ Manifest read_manifest(std::string_view text) {
             throw Error(ErrorCode::data_loss, "the manifest fails its checksum");
         }
         manifest = manifest_from(outer.at("checkpoint"));
+        if (write_manifest(*manifest) != text) {
+            throw Error(ErrorCode::data_loss, "the manifest is not as it is written");
+        }
     });
     if (error) throw Error(ErrorCode::data_loss, "manifest: " + error->message());
     if (!manifest) {

@@ -1,8 +1,11 @@
 #include "checkpoint/manifest.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "base/boundary.h"
+#include "base/crc32c.h"
+#include "base/text.h"
 
 namespace gruca::checkpoint {
 namespace {
@@ -51,6 +54,24 @@ TEST(Manifest, no_changed_or_missing_byte_goes_unnoticed) {
         EXPECT_NE(error_of(bad), std::nullopt) << at << ": " << bad[at];
         EXPECT_EQ(error_of(good.substr(0, at)), ErrorCode::data_loss) << at;
     }
+}
+
+TEST(Manifest, what_says_the_same_in_other_words_is_refused) {
+    const std::string good = write_manifest(a_manifest());
+    // A right checksum, but not what write_manifest would have made of it.
+    const auto made = [](std::string_view body) {
+        return fmt::format(R"({{"format":"gruca-checkpoint","version":1,"crc32c":"{:08x}",)"
+                           "\"checkpoint\":{}}}\n",
+                           crc32c(bytes_of(body)), body);
+    };
+    EXPECT_EQ(error_of(made(R"({"step":7,"meta":null,"parts":[],"tensors":[]})")), std::nullopt);
+    for (const char* body : {R"({"step":7.0,"meta":null,"parts":[],"tensors":[]})",
+                             R"({"step":7,"parts":[],"tensors":[]})",
+                             R"({"step":1,"step":7,"meta":null,"parts":[],"tensors":[]})",
+                             R"({"step":7,"meta":null,"parts":[],"tensors":[],"more":1})"}) {
+        EXPECT_EQ(error_of(made(body)), ErrorCode::data_loss) << body;
+    }
+    EXPECT_EQ(error_of(" " + good), ErrorCode::data_loss);
 }
 
 TEST(Manifest, a_newer_version_is_not_damage) {

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "control/machine.h"
+#include "spec/parts.h"
 
 namespace gruca::control {
 namespace {
@@ -73,7 +74,7 @@ Node node_from_json(const Json& json) {
             .report = spec::NodeReport::from_json(json.at("report")),
             .order_version = json.at("order_version").as_int(),
             .stop = spec::stop_order_from(json.at("stop").as_string()),
-            .stop_grace = std::chrono::seconds(json.at("stop_grace_s").as_int()),
+            .stop_grace = spec::seconds_from(json.at("stop_grace_s")),
             .assemble = json.at("assemble").as_bool(),
             .released = json.at("released").as_bool(),
             .left = json.at("left").as_bool(),

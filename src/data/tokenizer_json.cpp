@@ -57,7 +57,10 @@ void read_added_tokens(const Json& json, TokenizerParts& parts) {
         }
         if (!token.get_bool("special")) refuse(where + "one that is not special is not supported");
         if (content.empty()) refuse("an added token is empty");
-        parts.special_tokens[checked_id(token.at("id").as_int(), content)] = content;
+        const std::int32_t id = checked_id(token.at("id").as_int(), content);
+        if (!parts.special_tokens.emplace(id, content).second) {
+            refuse(fmt::format("two added tokens have the id {}, one is {}", id, content));
+        }
     }
 }
 
@@ -85,6 +88,12 @@ Ids read_vocabulary(const Json& model, TokenizerParts& parts) {
             refuse("a token is not written in the byte-level alphabet: " + token);
         }
         word = std::move(*bytes);
+    }
+    // Otherwise one of the two could not be written again.
+    for (const auto& [id, content] : parts.special_tokens) {
+        if (const auto [other, is_new] = ids.try_emplace(content, id); other->second != id) {
+            refuse(fmt::format("one token has two ids, {} and {}: {}", other->second, id, content));
+        }
     }
     return ids;
 }

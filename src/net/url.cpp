@@ -1,5 +1,6 @@
 #include "net/url.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "base/error.h"
@@ -63,7 +64,7 @@ std::string percent_decode(std::string_view text) {
         const auto low = i + 2 < text.size() ? digit_value(text[i + 2]) : std::nullopt;
         if (!high || !low) {
             throw Error(ErrorCode::invalid_argument,
-                        "broken percent escape in URL: " + std::string(text));
+                        "broken percent escape in URL: " + std::string(text.substr(0, 100)));
         }
         decoded.push_back(static_cast<char>(*high * 16 + *low));
         i += 2;
@@ -74,14 +75,18 @@ std::string percent_decode(std::string_view text) {
 std::vector<std::pair<std::string, std::string>> parse_query(std::string_view query,
                                                              bool form_encoded) {
     std::vector<std::pair<std::string, std::string>> fields;
-    if (query.empty()) return fields;
-    for (const std::string& part : split(query, '&')) {
+    while (!query.empty()) {
+        const std::string_view part = query.substr(0, query.find('&'));
+        query.remove_prefix(std::min(part.size() + 1, query.size()));
         if (part.empty()) continue;
-        const std::size_t equals = part.find('=');
-        const std::string_view name = std::string_view(part).substr(0, equals);
-        const std::string_view value = equals == std::string::npos
-                                           ? std::string_view()
-                                           : std::string_view(part).substr(equals + 1);
+        if (fields.size() == kQueryFieldsMax) {
+            throw Error(
+                ErrorCode::invalid_argument,
+                "a query or form has more than " + std::to_string(kQueryFieldsMax) + " fields");
+        }
+        const std::size_t equals = std::min(part.find('='), part.size());
+        const std::string_view name = part.substr(0, equals);
+        const std::string_view value = part.substr(std::min(equals + 1, part.size()));
         fields.emplace_back(decode_form(name, form_encoded), decode_form(value, form_encoded));
     }
     return fields;

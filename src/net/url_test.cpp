@@ -38,6 +38,14 @@ TEST(Url, a_query_is_split_then_decoded) {
     EXPECT_THAT(parse_query(""), IsEmpty());
 }
 
+TEST(Url, a_query_of_marks_alone_costs_nothing_and_one_of_many_fields_is_refused) {
+    EXPECT_THAT(parse_query(std::string(16u << 20, '&')), IsEmpty());
+    std::string many = "a";
+    for (std::size_t i = 1; i < kQueryFieldsMax; ++i) many += "&a";
+    EXPECT_EQ(parse_query(many).size(), kQueryFieldsMax);
+    EXPECT_THROW(parse_query(many + "&a"), Error);
+}
+
 TEST(Url, an_origin_is_scheme_host_and_port_and_nothing_else) {
     EXPECT_EQ(parse_origin("http://127.0.0.1:7717/").port, 7717);
     EXPECT_EQ(parse_origin("http://localhost:80").host, "localhost");

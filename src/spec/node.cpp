@@ -19,6 +19,8 @@ static_assert(kPhaseNames.size() == static_cast<std::size_t>(NodePhase::assemble
 constexpr std::array kStopNames = {"none", "stop", "kill"};
 static_assert(kStopNames.size() == static_cast<std::size_t>(StopOrder::kill) + 1);
 
+constexpr std::chrono::seconds kSecondsMax = std::chrono::years(100);
+
 Json channel_to_json(const TaskChannel& channel) {
     return Json::object({{"name", channel.name},
                          {"s3_uri", channel.s3_uri},
@@ -38,6 +40,20 @@ TaskChannel channel_from_json(const Json& json) {
 }
 
 }  // namespace
+
+int int32_from(const Json& json) {
+    const std::int64_t number = json.as_int();
+    if (number >= INT32_MIN && number <= INT32_MAX) return static_cast<int>(number);
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("a number in JSON does not fit into 32 bits: {}", number));
+}
+
+std::chrono::seconds seconds_from(const Json& json) {
+    const std::chrono::seconds seconds(json.as_int());
+    if (seconds.count() >= 0 && seconds <= kSecondsMax) return seconds;
+    throw Error(ErrorCode::invalid_argument, fmt::format("not a number of seconds from 0 to {}: {}",
+                                                         kSecondsMax.count(), seconds.count()));
+}
 
 Json to_json(const std::vector<std::string>& texts) {
     Json json = Json::array();
@@ -135,7 +151,7 @@ Task Task::from_json(const Json& json) {
               .output_uri = json.at("output_uri").as_string(),
               .compress_output = json.at("compress_output").as_bool(),
               .checkpoint = std::nullopt,
-              .threads = static_cast<int>(json.at("threads").as_int()),
+              .threads = int32_from(json.at("threads")),
               .job_access_key = json.at("job_access_key").as_string(),
               .job_secret_key = json.at("job_secret_key").as_string(),
               .job_session_token = json.at("job_session_token").as_string()};
@@ -158,7 +174,7 @@ NodeOrder NodeOrder::from_json(const Json& json) {
     order.version = json.at("version").as_int();
     if (const Json* task = json.find("task")) order.task = Task::from_json(*task);
     order.stop = stop_order_from(json.at("stop").as_string());
-    order.stop_grace = std::chrono::seconds(json.at("stop_grace_s").as_int());
+    order.stop_grace = seconds_from(json.at("stop_grace_s"));
     order.assemble = json.get_bool("assemble");
     order.release = json.get_bool("release");
     return order;
@@ -180,8 +196,8 @@ NodeReport NodeReport::from_json(const Json& json) {
     return {.node_id = json.at("node_id").as_string(),
             .phase = node_phase_from(json.at("phase").as_string()),
             .ended = json.get_bool("ended"),
-            .exit_code = static_cast<int>(json.get_int("exit_code")),
-            .exit_signal = static_cast<int>(json.get_int("exit_signal")),
+            .exit_code = int32_from(json.get_int("exit_code")),
+            .exit_signal = int32_from(json.get_int("exit_signal")),
             .ended_at = time_from_ms(json.get_int("ended_at_ms")),
             .failure = json.get_string("failure"),
             .failure_kind = json.get_string("failure_kind"),

@@ -101,6 +101,18 @@ TEST(Node, every_phase_and_stop_order_is_known_by_its_name) {
     EXPECT_THROW(stop_order_from("pause"), Error);
 }
 
+TEST(Node, a_number_that_does_not_fit_is_refused_and_not_cut) {
+    for (const char* report : {R"({"node_id":"n","phase":"training","exit_code":4294967296})",
+                               R"({"node_id":"n","phase":"training","exit_signal":-2147483649})"}) {
+        EXPECT_THROW(NodeReport::from_json(Json::parse(report)), Error) << report;
+    }
+    for (const char* order :
+         {R"({"version":1,"stop":"stop","stop_grace_s":-1})",
+          R"({"version":1,"stop":"stop","stop_grace_s":9223372036854775807})"}) {
+        EXPECT_THROW(NodeOrder::from_json(Json::parse(order)), Error) << order;
+    }
+}
+
 TEST(Node, half_an_order_is_refused) {
     EXPECT_THROW(NodeOrder::from_json(Json::parse("{}")), Error);
     EXPECT_THROW(NodeReport::from_json(Json::parse(R"({"node_id":"a"})")), Error);

@@ -58,7 +58,7 @@ TrainJob TrainJob::from_json(const Json& json) {
     job.compress_output = json.at("compress_output").as_bool();
     if (const Json* given = json.find("checkpoint")) job.checkpoint = checkpoint_from_json(*given);
     job.instance_type = json.at("instance_type").as_string();
-    job.instance_count = static_cast<int>(json.at("instance_count").as_int());
+    job.instance_count = int32_from(json.at("instance_count"));
     job.max_runtime_s = json.at("max_runtime_s").as_int();
     job.echo = json.at("echo");
     return job;

@@ -29,9 +29,9 @@ net::HttpResponse encode_fault(const Fault& fault, Protocol protocol,
         response.headers.add("Content-Type", "application/x-amz-json-1.1");
         response.headers.add("x-amzn-ErrorType", fault.code);
         // SageMaker's own exceptions model "Message", everything else reads "message".
+        const std::string message = repair_utf8(fault.message);  // It may quote the request.
         response.body =
-            Json::object(
-                {{"__type", fault.code}, {"message", fault.message}, {"Message", fault.message}})
+            Json::object({{"__type", fault.code}, {"message", message}, {"Message", message}})
                 .dump();
     } else {
         response.headers.add("Content-Type",

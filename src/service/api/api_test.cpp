@@ -15,6 +15,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 const Json kGroup = Json("/aws/sagemaker/TrainingJobs");
@@ -80,6 +81,9 @@ TEST_F(ApiTest, each_kind_of_key_may_call_its_own_operations_only) {
     EXPECT_THAT(outcome(*job_client, "SageMaker.DescribeTrainingJob", other), denied);
     EXPECT_THAT(outcome(*job_client, "SageMaker.StopTrainingJob", own), denied);
     EXPECT_THAT(outcome(*job_client, "SageMaker.ListTrainingJobs"), denied);
+    EXPECT_EQ(outcome("Gruca.PollOrder"),
+              "AccessDeniedException: User: admin/admin is not authorized to perform: "
+              "gruca:PollOrder");
     EXPECT_THAT(job_client->call_form("sts", "Action=GetCallerIdentity&Version=2011-06-15"),
                 HasSubstr("assumed-role/gruca-job/job"));
 }
@@ -152,6 +156,7 @@ TEST_F(ApiTest, malformed_requests_are_told_what_is_wrong) {
                         "sagemaker");
         EXPECT_EQ(reply.status, 400) << body;
         EXPECT_THAT(reply.body, HasSubstr("SerializationException")) << body;
+        EXPECT_THAT(reply.body, Not(HasSubstr("parse error"))) << body;
     }
     EXPECT_THAT(outcome("SageMaker.DescribeTrainingJob"),
                 StartsWith("ValidationException: 1 validation error detected: Value null at "
@@ -162,6 +167,30 @@ TEST_F(ApiTest, malformed_requests_are_told_what_is_wrong) {
                       HasSubstr("[Name, CreationTime, Status]")));
     EXPECT_THAT(outcome("SageMaker.CreateTrainingJob", Json::object({{"TrainingJobName", 5}})),
                 StartsWith("ValidationException"));
+}
+
+TEST_F(ApiTest, an_answer_that_quotes_the_request_is_utf8_all_the_same) {
+    const net::HttpResponse reply =
+        send_signed({.method = "POST",
+                     .target = "/",
+                     .headers = {{"X-Amz-Target", "SageMaker.\xff\xfe"}},
+                     .body = "{}"},
+                    "sagemaker");
+    EXPECT_EQ(reply.status, 400);
+    EXPECT_NO_THROW(Json::parse(reply.body)) << reply.body;
+}
+
+TEST_F(ApiTest, a_body_of_very_many_values_is_refused_before_it_costs_memory) {
+    std::string body = "{\"a\":[0";
+    for (int i = 0; i < 300'000; ++i) body += ",0";
+    const net::HttpResponse reply =
+        send_signed({.method = "POST",
+                     .target = "/",
+                     .headers = {{"X-Amz-Target", "SageMaker.ListTrainingJobs"}},
+                     .body = body + "]}"},
+                    "sagemaker");
+    EXPECT_EQ(reply.status, 400);
+    EXPECT_THAT(reply.body, HasSubstr("more than 200000 values"));
 }
 
 TEST_F(ApiTest, names_are_used_once_and_unknown_ones_are_refused_as_sdks_expect) {

@@ -113,8 +113,18 @@ Fault signature_fault(net::SignatureFault fault, const std::string& detail, bool
                 : Fault{.code = "SignatureDoesNotMatch", .message = message, .status = 403};
 }
 
+// What a body of this many values may cost in memory is some fifty times its own size.
+constexpr std::ptrdiff_t kRequestValuesMax = 200'000;
+
 Json parse_body(const Operation& operation, const net::HttpRequest& http) {
     if (operation.body != Body::json || trim(http.body).empty()) return Json::object();
+    // Before each value but the first of a list stands one of these; those in texts count as well.
+    const auto values = std::count_if(http.body.begin(), http.body.end(),
+                                      [](char c) { return c == ',' || c == '[' || c == '{'; });
+    if (values > kRequestValuesMax) {
+        throw Error(ErrorCode::invalid_argument,
+                    "the request has more than " + std::to_string(kRequestValuesMax) + " values");
+    }
     Json request = Json::parse(http.body);
     if (request.is_object()) return request;
     throw Error(ErrorCode::invalid_argument, "the request is not a JSON object");
@@ -241,8 +251,9 @@ void Router::dispatch(const net::HttpRequest& request, const Route& route, Calle
     }
     if (!may(caller, operation->who)) {
         responder.answer(Fault{.code = "AccessDeniedException",
-                               .message = std::string("the key of a ") + name(caller.kind) +
-                                          " may not call " + operation->name,
+                               .message = std::string("User: ") + name(caller.kind) + "/" +
+                                          caller.owner + " is not authorized to perform: " +
+                                          signing_name(operation->service) + ":" + operation->name,
                                .status = route.protocol == Protocol::json ? 400 : 403});
         return;
     }
