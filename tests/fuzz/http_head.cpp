@@ -17,6 +17,8 @@ using Fields = std::vector<std::pair<std::string, std::string>>;
 
 // The line "GET / HTTP/1.1" as three, and the fields; nothing when the head is refused.
 std::optional<Fields> read(const std::string& text) {
+    const std::size_t end = text.find("\r\n\r\n");
+    if (end == std::string::npos || net::fault_of_raw_head(text.substr(0, end + 4))) return {};
     http::request_parser<http::string_body> parser;
     parser.header_limit(8192);
     parser.body_limit(boost::none);
