@@ -1,5 +1,6 @@
 // The supervisor of one node. `gruca-agent --config <file>` runs until the service releases the
-// node; `gruca-agent --probe` is what `gruca doctor` asks.
+// node; `gruca-agent --probe` is what `gruca doctor` asks. Called as `gruca-rsh` it is what programs
+// of a job run commands on each other's nodes with.
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -13,6 +14,7 @@
 
 #include "agent/agent.h"
 #include "agent/probe.h"
+#include "agent/remote_shell.h"
 #include "agent/service_link.h"
 #include "base/boundary.h"
 #include "base/clock.h"
@@ -75,6 +77,10 @@ int print_probe() {
 }  // namespace
 
 int main(int argc, char** argv) {
+    if (fs::path(argv[0]).filename() == agent::kRemoteShellName) {
+        std::signal(SIGPIPE, SIG_IGN);
+        return agent::run_remote_shell({argv + 1, argv + argc});
+    }
     const SystemClock clock;
     if (argc == 2 && std::string_view(argv[1]) == "--probe") return print_probe();
     if (argc != 3 || std::string_view(argv[1]) != "--config") {

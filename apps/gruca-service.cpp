@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/private_memory.h"
+#include "cluster/job_network.h"
 #include "cluster/local_cluster.h"
 #include "service/service.h"
 #include "spec/fields.h"
@@ -76,16 +77,21 @@ void serve(const service::ServiceSettings& settings) {
     const std::filesystem::path agent =
         std::filesystem::read_symlink("/proc/self/exe").parent_path() / "gruca-agent";
     require_programs(agent.parent_path());
+    service::require_valid(settings);
+    const std::unique_ptr<cluster::JobNetwork> network =
+        cluster::open_job_network(settings.job_network, settings.slots, settings.data_dir);
     service::Service service(
         {.settings = settings,
          .aws_files = aws_files,
          .make_cluster =
              [&](const std::filesystem::path& nodes_dir, service::NodeListener listener) {
                  return std::make_unique<cluster::LocalCluster>(
-                     cluster::LocalClusterOptions{.agent_program = agent, .nodes_dir = nodes_dir},
+                     cluster::LocalClusterOptions{
+                         .agent_program = agent, .nodes_dir = nodes_dir, .network = network.get()},
                      std::move(listener));
              },
          .cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency())),
+         .network = network ? std::optional(network->facts()) : std::nullopt,
          .hidden_paths = hidden_paths(aws_files)},
         clock, random);
     int signal = 0;

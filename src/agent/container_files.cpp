@@ -3,10 +3,8 @@
 #include <fcntl.h>
 
 #include <algorithm>
-#include <array>
-#include <map>
-#include <set>
 
+#include "agent/job_network.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
@@ -18,20 +16,6 @@ namespace fs = std::filesystem;
 
 constexpr const char* kTrainerImage = "gruca/llm-trainer";
 constexpr const char* kHostImage = "gruca/host";
-constexpr const char* kPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-
-// A request's Environment cannot change these.
-const std::set<std::string> kReserved = {"TRAINING_JOB_NAME", "TRAINING_JOB_ARN", "HOSTNAME",
-                                         "GRUCA_CHECKPOINT_URI"};
-constexpr std::array kCredentials = {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY",
-                                     "AWS_SESSION_TOKEN"};
-
-// As the contract wants it: sorted as text, so algo-10 comes before algo-2.
-std::vector<std::string> sorted_hosts(const spec::Task& task) {
-    std::vector<std::string> hosts = task.hosts;
-    std::sort(hosts.begin(), hosts.end());
-    return hosts;
-}
 
 Json resource_config(const spec::Task& task) {
     Json hosts = Json::array();
@@ -44,7 +28,7 @@ Json resource_config(const spec::Task& task) {
                          {"current_instance_type", task.instance_type},
                          {"hosts", hosts},
                          {"instance_groups", Json::array({group})},
-                         {"network_interface_name", "lo"},
+                         {"network_interface_name", interface_of(task)},
                          {"topology", nullptr}});
 }
 
@@ -61,6 +45,12 @@ Json input_data_config(const spec::Task& task) {
 }
 
 }  // namespace
+
+std::vector<std::string> sorted_hosts(const spec::Task& task) {
+    std::vector<std::string> hosts = task.hosts;
+    std::sort(hosts.begin(), hosts.end());
+    return hosts;
+}
 
 void write_container_files(const spec::Task& task, const fs::path& ml) {
     for (const char* name : {"input/config", "input/data", "model", "output/data", "checkpoints",
@@ -90,42 +80,6 @@ std::string hosts_file(const spec::Task& task) {
         text += task.addresses.at(i) + " " + task.hosts[i] + "\n";
     }
     return text;
-}
-
-std::vector<std::string> container_environment(const spec::Task& task,
-                                               const std::string& endpoint) {
-    std::map<std::string, std::string> variables = {
-        {"PATH", kPath},
-        {"HOME", kHome},
-        {"LANG", "C.UTF-8"},
-        {"AWS_REGION", task.region},
-        {"AWS_DEFAULT_REGION", task.region},
-        {"AWS_ENDPOINT_URL", endpoint},
-        {"AWS_ACCESS_KEY_ID", task.job_access_key},
-        {"AWS_SECRET_ACCESS_KEY", task.job_secret_key},
-        {"AWS_SESSION_TOKEN", task.job_session_token},
-        {"MASTER_ADDR", "algo-1"},
-        {"OMP_NUM_THREADS", std::to_string(task.threads)},
-        {"OMP_WAIT_POLICY", "passive"}};
-    const Json::Object& wanted = task.environment.as_object();
-    // Credentials come as a set: a request that brings a key does not get our token beside it.
-    for (const auto& [name, value] : wanted) {
-        if (std::find(kCredentials.begin(), kCredentials.end(), name) == kCredentials.end()) {
-            continue;
-        }
-        for (const char* ours : kCredentials) variables.erase(ours);
-    }
-    for (const auto& [name, value] : wanted) {
-        if (!kReserved.contains(name)) variables[name] = value.as_string();
-    }
-    variables["TRAINING_JOB_NAME"] = task.job_name;
-    variables["TRAINING_JOB_ARN"] = task.job_arn;
-    variables["HOSTNAME"] = task.host;
-    if (task.checkpoint)
-        variables["GRUCA_CHECKPOINT_URI"] = std::string("file://") + kCheckpointMount;
-    std::vector<std::string> result;
-    for (const auto& [name, value] : variables) result.push_back(name + "=" + value);
-    return result;
 }
 
 std::vector<std::string> container_command(const spec::Task& task, const fs::path& binaries) {

@@ -1,7 +1,8 @@
 // agent/container_files.h
 //
 // What the container contract of SageMaker promises a training program to find: the tree of
-// /opt/ml, its configuration files, the host names and the environment. Written here, before the
+// /opt/ml, its configuration files and the host names; agent/container_environment.h has the
+// variables. Written here, before the
 // program starts, into the directory that becomes its /opt/ml; docs/guide/training-container.md
 // is the page for users, docs/formats/container-contract.md has every member.
 //
@@ -21,14 +22,14 @@ constexpr const char* kMl = "/opt/ml";
 constexpr const char* kCheckpointMount = "/opt/ml/gruca/checkpoints";
 constexpr const char* kHome = "/opt/ml/gruca/home";
 
+// As the contract wants them: sorted as text, so algo-10 comes before algo-2.
+std::vector<std::string> sorted_hosts(const spec::Task& task);
+
 // Makes the directories and input/config/*.json below `ml`.
 void write_container_files(const spec::Task& task, const std::filesystem::path& ml);
 
 // The complete /etc/hosts of the job.
 std::string hosts_file(const spec::Task& task);
-
-// The complete environment, "NAME=value", sorted. `endpoint` is the service's.
-std::vector<std::string> container_environment(const spec::Task& task, const std::string& endpoint);
 
 // What to run. `binaries` is the directory of gruca's own programs. Throws invalid_argument for an
 // image that gruca does not have.

@@ -11,10 +11,7 @@ namespace gruca::agent {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::Contains;
 using testing::ElementsAre;
-using testing::Not;
-using testing::StartsWith;
 
 spec::Task a_task() {
     spec::Task task;
@@ -80,35 +77,11 @@ TEST_F(ContainerFiles, the_configuration_is_what_sagemaker_containers_read) {
     }
 }
 
-TEST_F(ContainerFiles, a_checkpoint_config_is_announced_by_file_and_by_variable) {
+TEST_F(ContainerFiles, a_checkpoint_config_is_announced_by_file) {
     spec::Task task = a_task();
     task.checkpoint = {.s3_uri = "s3://b/ckpt", .local_path = "/opt/ml/checkpoints"};
     write_container_files(task, scratch.path());
     EXPECT_EQ(config("checkpointconfig.json").dump(), R"({"LocalPath":"/opt/ml/checkpoints"})");
-    EXPECT_THAT(container_environment(task, "http://127.0.0.1:1"),
-                Contains("GRUCA_CHECKPOINT_URI=file:///opt/ml/gruca/checkpoints"));
-    EXPECT_THAT(container_environment(a_task(), "http://127.0.0.1:1"),
-                Not(Contains(StartsWith("GRUCA_CHECKPOINT_URI"))));
-}
-
-TEST_F(ContainerFiles, the_requests_environment_wins_but_cannot_lie_about_the_job) {
-    spec::Task task = a_task();
-    task.environment = Json::object(
-        {{"PATH", "/mine"}, {"TRAINING_JOB_NAME", "other"}, {"A", "b=c"}, {"HOSTNAME", "x"}});
-    const auto environment = container_environment(task, "http://127.0.0.1:1");
-    for (const char* entry :
-         {"PATH=/mine", "A=b=c", "TRAINING_JOB_NAME=job", "HOSTNAME=algo-2", "OMP_NUM_THREADS=2",
-          "AWS_ENDPOINT_URL=http://127.0.0.1:1", "AWS_SESSION_TOKEN=token", "MASTER_ADDR=algo-1"}) {
-        EXPECT_THAT(environment, Contains(entry));
-    }
-}
-
-TEST_F(ContainerFiles, credentials_of_the_request_are_not_mixed_with_ours) {
-    spec::Task task = a_task();
-    task.environment = Json::object({{"AWS_ACCESS_KEY_ID", "AKIA"}});
-    const auto environment = container_environment(task, "http://127.0.0.1:1");
-    EXPECT_THAT(environment, Contains("AWS_ACCESS_KEY_ID=AKIA"));
-    EXPECT_THAT(environment, Not(Contains(StartsWith("AWS_SESSION_TOKEN"))));
 }
 
 TEST_F(ContainerFiles, the_command_follows_docker) {

@@ -16,6 +16,7 @@
 #include <cstring>
 #include <vector>
 
+#include "agent/job_network.h"
 #include "base/boundary.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -52,6 +53,7 @@ struct Child {
     std::array<UniqueFd, 4> fds;  // Become kOrderFd and up.
     UniqueFd null;
     bool new_user;
+    bool new_network;
     std::string uid_map, gid_map;
 };
 
@@ -102,7 +104,8 @@ pid_t clone_keeper(const Child& child) {
     const UniqueFd report_in(ends[0]);
     UniqueFd report_out = out_of_the_way(UniqueFd(ends[1]));
     const unsigned long flags = CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | SIGCHLD |
-                                (child.new_user ? CLONE_NEWUSER : 0u);
+                                (child.new_user ? CLONE_NEWUSER : 0u) |
+                                (child.new_network ? CLONE_NEWNET : 0u);
     const pid_t pid =
         static_cast<pid_t>(::syscall(SYS_clone, flags, nullptr, nullptr, nullptr, nullptr));
     if (pid < 0) throw_no_namespaces(errno);
@@ -138,6 +141,7 @@ Keeper::Keeper(const KeeperOptions& options, const KeeperOrder& order)
                 out_of_the_way(open_file(work_dir_, O_RDONLY | O_DIRECTORY))},
         .null = open_file("/dev/null", O_RDONLY),
         .new_user = uid != 0,
+        .new_network = order.network.has_value(),
         .uid_map = "0 " + std::to_string(uid) + " 1",
         .gid_map = "0 " + std::to_string(::getegid()) + " 1"};
     pid_ = clone_keeper(child);
@@ -147,6 +151,7 @@ Keeper::Keeper(const KeeperOptions& options, const KeeperOrder& order)
         replace_file(work_dir_ / names::kKeeperPid, id->to_text());
     }
     if (options.account) options.account(pid_);
+    if (order.network) connect_node(*order.network, pid_);
     send(kGo);
 }
 

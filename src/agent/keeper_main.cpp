@@ -13,8 +13,10 @@
 #include <cerrno>
 #include <cstring>
 
+#include "agent/job_network.h"
 #include "agent/keeper.h"
 #include "agent/output_log.h"
+#include "agent/remote_shell.h"
 #include "agent/sandbox.h"
 #include "base/boundary.h"
 #include "base/error.h"
@@ -241,7 +243,9 @@ int run_keeper(const Clock& clock) {
     const std::optional<Error> failure = run_guarded([&] {
         KeeperOrder order = read_order();
         if (!told_to_go()) throw Error(ErrorCode::cancelled, "the agent is gone");
+        if (order.network) enter_network(*order.network);
         enter_sandbox(order);
+        start_remote_shell(order);
         ending = KeeperLoop(std::move(order), clock).run();
     });
     if (failure) {

@@ -24,12 +24,31 @@ Json KeeperOrder::to_json() const {
     for (const Bind& bind : binds) {
         bound.push(Json::object({{"source", bind.source}, {"target", bind.target}}));
     }
-    return Json::object({{"argv", strings(argv)},
-                         {"environment", strings(environment)},
-                         {"hostname", hostname},
-                         {"hosts_file", hosts_file},
-                         {"binds", bound},
-                         {"hidden_paths", strings(hidden_paths)}});
+    Json json = Json::object({{"argv", strings(argv)},
+                              {"environment", strings(environment)},
+                              {"hostname", hostname},
+                              {"hosts_file", hosts_file},
+                              {"resolver_file", resolver_file},
+                              {"binds", bound},
+                              {"hidden_paths", strings(hidden_paths)}});
+    if (network) json.set("network", network->to_json());
+    if (remote_shell) {
+        json.set("remote_shell", Json::object({{"address", remote_shell->address},
+                                               {"secret", remote_shell->secret}}));
+    }
+    return json;
+}
+
+Json KeeperNetwork::to_json() const {
+    return Json::object(
+        {{"bridge", bridge}, {"address", address}, {"prefix", prefix}, {"gateway", gateway}});
+}
+
+KeeperNetwork KeeperNetwork::from_json(const Json& json) {
+    return {.bridge = json.at("bridge").as_string(),
+            .address = json.at("address").as_string(),
+            .prefix = static_cast<int>(json.at("prefix").as_int()),
+            .gateway = json.at("gateway").as_string()};
 }
 
 KeeperOrder KeeperOrder::from_json(const Json& json) {
@@ -38,6 +57,12 @@ KeeperOrder KeeperOrder::from_json(const Json& json) {
     order.environment = strings(json.at("environment"));
     order.hostname = json.at("hostname").as_string();
     order.hosts_file = json.at("hosts_file").as_string();
+    order.resolver_file = json.get_string("resolver_file");
+    if (const Json* given = json.find("network")) order.network = KeeperNetwork::from_json(*given);
+    if (const Json* given = json.find("remote_shell")) {
+        order.remote_shell = {.address = given->at("address").as_string(),
+                              .secret = given->at("secret").as_string()};
+    }
     for (const Json& bind : json.at("binds").as_array()) {
         order.binds.push_back(
             {.source = bind.at("source").as_string(), .target = bind.at("target").as_string()});

@@ -22,11 +22,31 @@ struct Bind {
     std::string target;
 };
 
+// The network namespace of a node, and how it is connected.
+struct KeeperNetwork {
+    std::string bridge;   // Of the machine.
+    std::string address;  // Of the node.
+    int prefix = 32;
+    std::string gateway;  // Empty: no way out.
+
+    Json to_json() const;
+    static KeeperNetwork from_json(const Json& json);
+};
+
+// Where the node's remote shell listens, and what its clients must know.
+struct RemoteShellOrder {
+    std::string address;
+    std::string secret;
+};
+
 struct KeeperOrder {
     std::vector<std::string> argv;
     std::vector<std::string> environment;  // "NAME=value", complete.
     std::string hostname;
-    std::string hosts_file;                 // Seen as /etc/hosts.
+    std::string hosts_file;                     // Seen as /etc/hosts.
+    std::string resolver_file = {};             // Seen as /etc/resolv.conf; empty: the machine's.
+    std::optional<KeeperNetwork> network = {};  // Nothing: the machine's.
+    std::optional<RemoteShellOrder> remote_shell = {};
     std::vector<Bind> binds;                // In order; a later one may lie in an earlier one.
     std::vector<std::string> hidden_paths;  // Those that do not exist are skipped.
 

@@ -6,10 +6,13 @@
 #include <algorithm>
 
 #include "agent/beneath.h"
+#include "agent/container_environment.h"
 #include "agent/container_files.h"
 #include "agent/failure_text.h"
 #include "agent/inputs.h"
+#include "agent/job_network.h"
 #include "agent/outputs.h"
+#include "agent/remote_shell.h"
 #include "base/boundary.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -54,6 +57,13 @@ std::string output_prefix(const spec::Task& task) {
     return uri.bucket + "/" + uri.key + "/";
 }
 
+// A job of one node has nobody to talk to.
+std::optional<RemoteShellOrder> remote_shell_order(const spec::Task& task) {
+    if (task.hosts.size() < 2) return std::nullopt;
+    return RemoteShellOrder{.address = task.addresses.at(rank_of(task).index),
+                            .secret = remote_shell_secret(task)};
+}
+
 // A directory of the job below its /opt/ml; nothing when the job has removed it or made it a link.
 std::optional<UniqueFd> tree_of(const fs::path& ml, const std::string& tree) {
     const UniqueFd root = open_file(ml, O_RDONLY | O_DIRECTORY);
@@ -80,7 +90,9 @@ void NodeWork::say(const std::string& line) const {
 void NodeWork::download(const spec::Task& task, const std::stop_token& stop) {
     container_command(task, options_.program.parent_path());  // Refused before gigabytes move.
     write_container_files(task, ml());
+    write_remote_shell_files(task, options_.program, ml());
     replace_file(work() / "hosts", hosts_file(task));
+    replace_file(work() / "resolv.conf", resolver_text());
     for (const spec::TaskChannel& channel : task.channels) {
         const std::vector<InputFile> files = files_of_channel(store_, channel, rank_of(task));
         log_info("channel {}: {} files from {}", channel.name, files.size(), channel.s3_uri);
@@ -126,10 +138,16 @@ std::vector<Bind> NodeWork::binds(const spec::Task& task) {
 }
 
 std::unique_ptr<Keeper> NodeWork::start(const spec::Task& task) {
+    const auto network = network_of(task, options_.config.network);
+    const std::string& endpoint =
+        network ? options_.config.network->endpoint : options_.config.endpoint;
     KeeperOrder order{.argv = container_command(task, options_.program.parent_path()),
-                      .environment = container_environment(task, options_.config.endpoint),
+                      .environment = container_environment(task, endpoint),
                       .hostname = task.host,
                       .hosts_file = (work() / "hosts").string(),
+                      .resolver_file = network ? (work() / "resolv.conf").string() : "",
+                      .network = network,
+                      .remote_shell = remote_shell_order(task),
                       .binds = binds(task),
                       .hidden_paths = options_.config.hidden_paths};
     order.hidden_paths.push_back(work().parent_path().string());

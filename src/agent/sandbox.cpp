@@ -14,6 +14,7 @@
 #include <optional>
 #include <set>
 
+#include "agent/job_network.h"
 #include "agent/mounts.h"
 #include "agent/system_calls.h"
 #include "base/error.h"
@@ -37,6 +38,12 @@ constexpr std::array kKeptCapabilities = {
     CAP_SETGID,     CAP_SETUID,       CAP_SETFCAP,    CAP_SETPCAP, CAP_NET_BIND_SERVICE,
     CAP_SYS_CHROOT, CAP_KILL,         CAP_AUDIT_WRITE};
 
+UniqueFd read_only_copy(const std::string& path) {
+    UniqueFd tree = copy_of_mount(path);
+    set_mount_attributes(tree.get(), "", MOUNT_ATTR_RDONLY);
+    return tree;
+}
+
 void make_file(const std::string& path) {
     open_file(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
 }
@@ -49,9 +56,7 @@ void mask(const std::string& path) {
     const fs::file_status status = fs::status(path, failure);
     if (!fs::exists(status)) return;
     if (fs::is_directory(status)) return hide(path);
-    const UniqueFd nothing = copy_of_mount(kEmptyFile);
-    set_mount_attributes(nothing.get(), "", MOUNT_ATTR_RDONLY);
-    attach(nothing, path);
+    attach(read_only_copy(kEmptyFile), path);
 }
 
 // Makes the directory `target` if it is missing, in this view of the machine only.
@@ -117,6 +122,16 @@ void mount_proc() {
     }
 }
 
+// What the machine's /sys tells of interfaces is of the machine's network, so a job with one of its
+// own gets a /sys of its own.
+void mount_sys() {
+    const std::string groups = "/sys/fs/cgroup";
+    UniqueFd tree;
+    if (fs::exists(groups)) tree = copy_of_mount(groups);
+    mount_new("sysfs", "/sys", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr);
+    if (tree.is_open() && fs::exists(groups)) attach(tree, groups);
+}
+
 // The name service of a machine with systemd is configured below /run.
 void mount_run() {
     const std::string resolver = "/run/systemd/resolve";
@@ -143,12 +158,14 @@ void enter_sandbox(const KeeperOrder& order) {
         trees.push_back(copy_of_mount(bind.source));
         set_mount_attributes(trees.back().get(), "", MOUNT_ATTR_NODEV);
     }
-    const UniqueFd hosts = copy_of_mount(order.hosts_file);
-    set_mount_attributes(hosts.get(), "", MOUNT_ATTR_RDONLY);
+    const UniqueFd hosts = read_only_copy(order.hosts_file);
+    const UniqueFd resolver =
+        order.resolver_file.empty() ? UniqueFd() : read_only_copy(order.resolver_file);
     const std::vector<Device> devices = copies_of_devices();
 
     set_mount_attributes(AT_FDCWD, "/", MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV);
     mount_proc();
+    if (order.network) mount_sys();
     mount_devices(devices);
     mount_run();
     make_file(kEmptyFile);
@@ -159,6 +176,7 @@ void enter_sandbox(const KeeperOrder& order) {
         attach(trees[i], order.binds[i].target);
     }
     attach(hosts, "/etc/hosts");
+    if (resolver.is_open() && fs::exists(kResolverFile)) attach(resolver, kResolverFile);
     if (::chdir("/") != 0) throw_errno("cannot change to /");
 }
 

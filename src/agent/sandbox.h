@@ -7,7 +7,8 @@
 //   * the order's binds (the job's /tmp and /opt/ml first of all), writable; a missing mount point
 //     is made without a trace on the machine: its parent becomes a private directory with the same
 //     entries;
-//   * /etc/hosts, the job's own; /proc of the pid namespace, with Docker's read-only and masked
+//   * /etc/hosts, the job's own, and with a network of its own /etc/resolv.conf and /sys too;
+//     /proc of the pid namespace, with Docker's read-only and masked
 //     places; /dev with the harmless devices and NVIDIA's; /dev/shm, /run: private and empty;
 //   * no hidden path, also when the machine replaces or makes it later; see agent/mounts.h.
 #pragma once

@@ -15,6 +15,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/boundary.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -142,6 +143,11 @@ LocalCluster::LocalCluster(LocalClusterOptions options, std::function<void(NodeG
 LocalCluster::~LocalCluster() {
     watcher_.request_stop();
     wake();
+    const std::lock_guard lock(mutex_);
+    if (options_.network == nullptr || !watched_.empty()) return;
+    if (const auto failure = run_guarded([this] { options_.network->remove(); })) {
+        log_warning("the network of the jobs stays behind: {}", failure->what());
+    }
 }
 
 fs::path LocalCluster::directory_of(const std::string& node_id) const {
@@ -166,6 +172,7 @@ void LocalCluster::launch(const spec::NodeConfig& config) {
         wake();
         return;
     }
+    if (options_.network != nullptr) options_.network->make();  // Whoever has removed it since.
     spec::NodeConfig complete = config;
     complete.work_dir = (directory / names::kWork).string();
     fs::create_directories(directory / names::kWork);

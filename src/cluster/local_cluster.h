@@ -23,12 +23,15 @@
 #include "base/file.h"
 #include "base/process_id.h"
 #include "cluster/cluster.h"
+#include "cluster/job_network.h"
 
 namespace gruca::cluster {
 
 struct LocalClusterOptions {
     std::filesystem::path agent_program;  // gruca-agent
     std::filesystem::path nodes_dir;      // Made when it is missing.
+    // Kept in being for the nodes, and removed with this object when there are none. Outlives it.
+    const JobNetwork* network = nullptr;
 };
 
 class LocalCluster final : public Cluster {

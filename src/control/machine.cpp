@@ -87,6 +87,7 @@ spec::Task task_of(const Settings& settings, const Job& job, const Node& node) {
                     .host = node.host,
                     .hosts = {},
                     .addresses = {},
+                    .isolated = job.spec.isolated,
                     .instance_type = job.spec.instance_type,
                     .image = job.spec.image,
                     .entrypoint = job.spec.entrypoint,

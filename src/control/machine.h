@@ -34,6 +34,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "spec/node.h"
+#include "spec/subnet.h"
 #include "spec/train_job.h"
 
 namespace gruca::control {
@@ -50,7 +51,9 @@ struct Settings {
     int slots = 4;  // Instances that may run at once.
     int cores = 1;  // Of the machine; divided among a job's instances.
     std::chrono::seconds stop_grace{120};
-    std::chrono::seconds peer_grace{10};  // For the peers of a node that failed.
+    std::chrono::seconds peer_grace{10};            // For the peers of a node that failed.
+    spec::Subnet addresses = spec::kLoopbackNodes;  // Of nodes.
+    bool isolates = false;  // Nodes have networks of their own, and jobs may ask for isolation.
 };
 
 // One row of SecondaryStatusTransitions.
@@ -64,7 +67,7 @@ struct Transition {
 struct Node {
     std::string id;
     std::string host;              // "algo-1"
-    std::string address;           // "127.64.0.1"
+    std::string address;           // "198.18.0.16"; "127.64.0.16" in the machine's network.
     spec::NodeReport report = {};  // The furthest heard.
     std::int64_t order_version = 1;
     spec::StopOrder stop = spec::StopOrder::none;

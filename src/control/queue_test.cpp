@@ -108,6 +108,37 @@ TEST_F(Control, nodes_have_names_and_addresses_of_their_own) {
     EXPECT_EQ(addresses.size(), 4u);
 }
 
+TEST_F(Control, addresses_come_from_the_subnet_and_leave_the_machine_its_own) {
+    state.settings.addresses = spec::parse_subnet("10.9.8.248/29").value();
+    create("a", 4);
+    std::set<std::string> addresses;
+    for (const Node& node : job("a").nodes) addresses.insert(node.address);
+    EXPECT_THAT(addresses, ElementsAre("10.9.8.250", "10.9.8.251", "10.9.8.252", "10.9.8.253"));
+}
+
+TEST_F(Control, a_job_waits_for_addresses_as_it_does_for_slots) {
+    state.settings.slots = 8;
+    state.settings.addresses = spec::parse_subnet("10.9.8.0/29").value();  // Five for nodes.
+    create("a", 5);
+    create("b", 3);
+    EXPECT_TRUE(job("b").nodes.empty());
+    EXPECT_EQ(job("b").secondary, "Pending");
+    run_to_end("a");
+    EXPECT_EQ(job("b").nodes.size(), 3u);
+}
+
+TEST_F(Control, isolation_that_cannot_be_kept_is_refused_and_else_ordered) {
+    CreateJob command{.request = "r", .spec = {}, .tags = {}, .credentials = {}, .seed = "abcdef"};
+    command.spec.name = "alone";
+    command.spec.isolated = true;
+    EXPECT_EQ(reply_to(command).error, ErrorCode::invalid_argument);
+    state.settings.isolates = true;
+    EXPECT_FALSE(reply_to(command).error);
+    EXPECT_TRUE(order_for(state, id("alone", 1))->task->isolated);
+    create("open");
+    EXPECT_FALSE(order_for(state, id("open", 1))->task->isolated);
+}
+
 TEST_F(Control, an_order_holds_all_that_a_node_must_know) {
     create("llm", 2);
     const auto order = order_for(state, id("llm", 2));

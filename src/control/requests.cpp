@@ -10,6 +10,10 @@ namespace gruca::control {
 namespace {
 
 constexpr std::string_view kNotFound = "Requested resource not found.";
+constexpr std::string_view kNoIsolation =
+    "1 validation error detected: Value 'true' at 'enableNetworkIsolation' failed to satisfy "
+    "constraint: this service runs jobs in the machine's own network and cannot cut one off; "
+    "`gruca-service` says at its start why, and --job-network gives jobs networks of their own";
 constexpr std::string_view kNoSuchArn = "Resource does not exist.";
 
 int queued_jobs(const State& state) {
@@ -34,6 +38,10 @@ void handle(Change& change, const CreateJob& command) {
                       fmt::format("Training job names must be unique within an AWS account and "
                                   "region, and a training job with this name already exists ({})",
                                   same->spec.arn));
+        return;
+    }
+    if (spec.isolated && !state.settings.isolates) {
+        change.refuse(command.request, ErrorCode::invalid_argument, std::string(kNoIsolation));
         return;
     }
     if (spec.instance_count > state.settings.slots) {

@@ -1,23 +1,35 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
-#include "base/check.h"
 #include "control/lifecycle.h"
 
 namespace gruca::control {
 namespace {
 
-// Addresses of nodes: 127.64.0.1 to 127.64.255.254, without those ending in .0 and .255.
-constexpr std::int64_t kAddressesInThird = 254;
-constexpr std::int64_t kAddresses = 256 * kAddressesInThird;
-constexpr std::int64_t kAddressStride = 16;  // So that jobs in a row use other addresses.
+constexpr std::uint64_t kAddressStride = 16;  // So that jobs in a row use other addresses.
 
 constexpr std::size_t kNodeSeedDigits = 6;
 
-std::string address_at(std::int64_t index) {
-    return fmt::format("127.64.{}.{}", index / kAddressesInThird, index % kAddressesInThird + 1);
+// The first address of a subnet is the machine's; some programs take .0 and .255 amiss anywhere.
+bool is_for_nodes(const spec::Subnet& subnet, std::uint32_t address) {
+    const std::uint32_t last_byte = address & 255u;
+    return address > subnet.base + 1 && address < subnet.last() && last_byte != 0 &&
+           last_byte != 255;
+}
+
+// From the one at `start` on, round the subnet. Nothing: every one is used.
+std::optional<std::string> free_address(const spec::Subnet& subnet, std::uint64_t start,
+                                        const std::set<std::string>& used) {
+    for (std::uint64_t i = 0; i < subnet.size(); ++i) {
+        const auto address = static_cast<std::uint32_t>(subnet.base + (start + i) % subnet.size());
+        if (!is_for_nodes(subnet, address)) continue;
+        std::string text = spec::address_text(address);
+        if (!used.contains(text)) return text;
+    }
+    return std::nullopt;
 }
 
 std::set<std::string> addresses_used(const State& state) {
@@ -29,17 +41,19 @@ std::set<std::string> addresses_used(const State& state) {
     return used;
 }
 
+// Nothing when there are not enough addresses.
 std::vector<Node> nodes_for(const State& state, const Job& job, TimePoint now) {
     std::set<std::string> used = addresses_used(state);
     std::vector<Node> nodes;
-    std::int64_t index = job.number * kAddressStride % kAddresses;
+    const std::uint64_t start = static_cast<std::uint64_t>(job.number) * kAddressStride;
     for (int i = 1; i <= job.spec.instance_count; ++i) {
-        CHECK(static_cast<std::int64_t>(used.size()) < kAddresses, "more nodes than addresses");
-        while (!used.insert(address_at(index)).second) index = (index + 1) % kAddresses;
+        const auto address = free_address(state.settings.addresses, start, used);
+        if (!address) return {};
+        used.insert(*address);
         Node node{.id = fmt::format("{}-algo-{}-{}", job.spec.name, i,
                                     job.seed.substr(0, kNodeSeedDigits)),
                   .host = fmt::format("algo-{}", i),
-                  .address = address_at(index)};
+                  .address = *address};
         node.report.node_id = node.id;
         node.report.phase = spec::NodePhase::launching;
         node.ordered_at = now;
@@ -48,12 +62,14 @@ std::vector<Node> nodes_for(const State& state, const Job& job, TimePoint now) {
     return nodes;
 }
 
-void start(Change& change, Job& job) {
+bool start(Change& change, Job& job) {
     job.nodes = nodes_for(change.state, job, change.now);
+    if (job.nodes.empty()) return false;
     change.move(job, "InProgress", "Pending", "Preparing the instances for training");
     for (const Node& node : job.nodes) {
         change.emit(LaunchNode{.node_id = node.id, .job = job.spec.name, .host = node.host});
     }
+    return true;
 }
 
 }  // namespace
@@ -85,12 +101,11 @@ void schedule(Change& change) {
                                     wanted, slots));
             continue;
         }
-        held_up = held_up || wanted > free;
+        held_up = held_up || wanted > free || !start(change, *job);
         if (held_up) {
             change.move(*job, "InProgress", "Pending", "Training job waiting for capacity");
         } else {
             free -= wanted;
-            start(change, *job);
         }
     }
 }

@@ -10,6 +10,7 @@ namespace gruca::service {
 namespace {
 
 constexpr std::size_t kHttpThreads = 8;
+constexpr const char* kEveryAddress = "0.0.0.0";
 const KeyOwner kAdmin{.kind = KeyKind::admin, .owner = "admin"};
 
 control::Settings control_settings(const ServiceOptions& options) {
@@ -17,6 +18,10 @@ control::Settings control_settings(const ServiceOptions& options) {
     settings.slots = options.settings.slots;
     settings.cores = options.cores;
     settings.stop_grace = std::chrono::seconds(options.settings.stop_grace);
+    if (options.network) {
+        settings.addresses = spec::parse_subnet(options.network->subnet).value();
+        settings.isolates = true;
+    }
     return settings;
 }
 
@@ -61,6 +66,9 @@ Service::Service(const ServiceOptions& options, const Clock& clock, Random& rand
     server_ = listen_as(listen);
     data_dir_.keep_port(server_->port());
     endpoint_ = fmt::format("http://{}:{}", settings_.address, server_->port());
+    if (options.network && settings_.address != kEveryAddress) {
+        server_->listen(options.network->gateway);
+    }
     core_.start(core_options(options), [&](NodeListener listener) {
         return options.make_cluster(data_dir_.nodes(), std::move(listener));
     });
@@ -115,6 +123,11 @@ CoreOptions Service::core_options(const ServiceOptions& options) const {
     core.node_config.endpoint = endpoint_;
     core.node_config.region = settings_.region;
     core.node_config.store_uri = "file://" + data_dir_.store().string();
+    core.node_config.network = options.network;
+    if (options.network) {
+        core.node_config.network->endpoint =
+            fmt::format("http://{}:{}", options.network->gateway, server_->port());
+    }
     core.node_config.hidden_paths = options.hidden_paths;
     core.node_config.hidden_paths.push_back(data_dir_.path().string());
     return core;

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,8 +34,9 @@ struct ServiceOptions {
     // Where nodes come from, given a directory for them.
     std::function<std::unique_ptr<cluster::Cluster>(const std::filesystem::path&, NodeListener)>
         make_cluster;
-    int cores = 1;                               // Of this machine.
-    std::vector<std::string> hidden_paths = {};  // From jobs, besides the service's own.
+    int cores = 1;                                  // Of this machine.
+    std::optional<spec::NodeNetwork> network = {};  // Of jobs; the endpoint is filled in.
+    std::vector<std::string> hidden_paths = {};     // From jobs, besides the service's own.
 };
 
 class Service {

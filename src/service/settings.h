@@ -18,6 +18,7 @@ struct ServiceSettings {
     int slots = 4;
     int stop_grace = 120;
     int heartbeat_lost = 30;
+    std::string job_network = "auto";
     bool aws_profile = true;
 
     template <class Visitor>
@@ -36,6 +37,9 @@ struct ServiceSettings {
               "Seconds between SIGTERM and SIGKILL when a job is stopped.");
         visit("heartbeat_lost", heartbeat_lost,
               "Seconds of silence after which a node counts as lost.");
+        visit("job_network", job_network,
+              "The network that jobs have for themselves: auto takes a free subnet where the "
+              "service may, none lets jobs share the machine's, and 10.77.0.0/16 names one.");
         visit("aws_profile", aws_profile, "Write the profile `gruca` into the user's AWS files.");
     }
 };

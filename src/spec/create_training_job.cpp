@@ -99,6 +99,7 @@ TrainJob job_of(const Json& echo, const AccountFacts& account) {
     job.instance_type = resources.at("InstanceType").as_string();
     job.instance_count = static_cast<int>(resources.at("InstanceCount").as_int());
     job.max_runtime_s = echo.at("StoppingCondition").at("MaxRuntimeInSeconds").as_int();
+    job.isolated = echo.get_bool("EnableNetworkIsolation");
     job.echo = echo;
     return job;
 }

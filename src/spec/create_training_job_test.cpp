@@ -242,10 +242,10 @@ TEST(CreateTrainingJob, texts_are_those_of_the_api) {
               "1 validation error detected: Value '{1a=v}' at 'environment' failed to satisfy "
               "constraint: Map keys must satisfy constraint: [Member must satisfy regular "
               "expression pattern: [a-zA-Z_][a-zA-Z0-9_]*]");
-    EXPECT_EQ(refusal(with(minimal_request(), "EnableNetworkIsolation", true)),
-              "1 validation error detected: Value 'true' at 'enableNetworkIsolation' failed to "
-              "satisfy constraint: EnableNetworkIsolation is not supported by gruca: a job's "
-              "network is not cut off");
+    EXPECT_EQ(refusal(with(minimal_request(), "EnableManagedSpotTraining", true)),
+              "1 validation error detected: Value 'true' at 'enableManagedSpotTraining' failed to "
+              "satisfy constraint: EnableManagedSpotTraining is not supported by gruca: no job is "
+              "interrupted for another");
 }
 
 TEST(CreateTrainingJob, all_violations_are_told_at_once) {

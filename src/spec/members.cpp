@@ -137,7 +137,7 @@ constexpr MemberRow kRows[] = {
         .refused("there are no training plans"),
     structure("ResourceConfig.InstancePlacementConfig").refused("there are no UltraServers"),
 
-    structure("VpcConfig").refused("jobs run on loopback addresses of this machine"),
+    structure("VpcConfig").refused("jobs run on this machine, not in a cloud"),
 
     structure("StoppingCondition"),
     integer("StoppingCondition.MaxRuntimeInSeconds", 1, 28 * 86400).otherwise("86400"),
@@ -151,9 +151,7 @@ constexpr MemberRow kRows[] = {
     text("Tags[].Key", 1, 128, kTag).must(),
     text("Tags[].Value", 0, 256, kTag).must(),
 
-    boolean("EnableNetworkIsolation")
-        .refused_unless("false", "a job's network is not cut off")
-        .otherwise("false"),
+    boolean("EnableNetworkIsolation").otherwise("false"),
     boolean("EnableInterContainerTrafficEncryption")
         .refused_unless("false", "traffic between instances is not encrypted")
         .otherwise("false"),

@@ -88,26 +88,46 @@ TaskCheckpoint checkpoint_from_json(const Json& json) {
             .local_path = json.at("local_path").as_string()};
 }
 
+Json NodeNetwork::to_json() const {
+    return Json::object({{"bridge", bridge},
+                         {"isolated_bridge", isolated_bridge},
+                         {"subnet", subnet},
+                         {"gateway", gateway},
+                         {"endpoint", endpoint}});
+}
+
+NodeNetwork NodeNetwork::from_json(const Json& json) {
+    return {.bridge = json.at("bridge").as_string(),
+            .isolated_bridge = json.at("isolated_bridge").as_string(),
+            .subnet = json.at("subnet").as_string(),
+            .gateway = json.at("gateway").as_string(),
+            .endpoint = json.at("endpoint").as_string()};
+}
+
 Json NodeConfig::to_json() const {
-    return Json::object({{"node_id", node_id},
-                         {"endpoint", endpoint},
-                         {"region", region},
-                         {"access_key", access_key},
-                         {"secret_key", secret_key},
-                         {"work_dir", work_dir},
-                         {"store_uri", store_uri},
-                         {"hidden_paths", spec::to_json(hidden_paths)}});
+    Json json = Json::object({{"node_id", node_id},
+                              {"endpoint", endpoint},
+                              {"region", region},
+                              {"access_key", access_key},
+                              {"secret_key", secret_key},
+                              {"work_dir", work_dir},
+                              {"store_uri", store_uri},
+                              {"hidden_paths", spec::to_json(hidden_paths)}});
+    if (network) json.set("network", network->to_json());
+    return json;
 }
 
 NodeConfig NodeConfig::from_json(const Json& json) {
-    return {.node_id = json.at("node_id").as_string(),
-            .endpoint = json.at("endpoint").as_string(),
-            .region = json.at("region").as_string(),
-            .access_key = json.at("access_key").as_string(),
-            .secret_key = json.at("secret_key").as_string(),
-            .work_dir = json.at("work_dir").as_string(),
-            .store_uri = json.at("store_uri").as_string(),
-            .hidden_paths = texts_from_json(json.at("hidden_paths"))};
+    NodeConfig config{.node_id = json.at("node_id").as_string(),
+                      .endpoint = json.at("endpoint").as_string(),
+                      .region = json.at("region").as_string(),
+                      .access_key = json.at("access_key").as_string(),
+                      .secret_key = json.at("secret_key").as_string(),
+                      .work_dir = json.at("work_dir").as_string(),
+                      .store_uri = json.at("store_uri").as_string(),
+                      .hidden_paths = texts_from_json(json.at("hidden_paths"))};
+    if (const Json* given = json.find("network")) config.network = NodeNetwork::from_json(*given);
+    return config;
 }
 
 Json Task::to_json() const {
@@ -117,6 +137,7 @@ Json Task::to_json() const {
                               {"host", host},
                               {"hosts", spec::to_json(hosts)},
                               {"addresses", spec::to_json(addresses)},
+                              {"isolated", isolated},
                               {"instance_type", instance_type},
                               {"image", image},
                               {"entrypoint", spec::to_json(entrypoint)},
@@ -141,6 +162,7 @@ Task Task::from_json(const Json& json) {
               .host = json.at("host").as_string(),
               .hosts = texts_from_json(json.at("hosts")),
               .addresses = texts_from_json(json.at("addresses")),
+              .isolated = json.get_bool("isolated"),
               .instance_type = json.at("instance_type").as_string(),
               .image = json.at("image").as_string(),
               .entrypoint = texts_from_json(json.at("entrypoint")),

@@ -28,6 +28,18 @@ namespace gruca::spec {
 
 constexpr std::chrono::seconds kPollWait{20};
 
+// The network that the nodes of this machine have for themselves, docs/formats/job-network.md.
+struct NodeNetwork {
+    std::string bridge;           // Joins the nodes, the machine and, through it, the world.
+    std::string isolated_bridge;  // Joins nodes and nothing else.
+    std::string subnet;           // "198.18.0.0/18": node addresses come from it.
+    std::string gateway;          // The machine's own address in it.
+    std::string endpoint;         // Where programs in it reach the service.
+
+    Json to_json() const;
+    static NodeNetwork from_json(const Json& json);
+};
+
 // The file (mode 0600) that a node's agent is started with.
 struct NodeConfig {
     std::string node_id;   // "<job>-algo-1-<6 hex>", unique for ever.
@@ -38,6 +50,7 @@ struct NodeConfig {
     std::string work_dir;   // The agent's own; everything the node writes lies below it.
     std::string store_uri;  // "file:///…": the object store of buckets.
     std::vector<std::string> hidden_paths;  // Hidden from jobs: the service's data, AWS files, …
+    std::optional<NodeNetwork> network = {};  // Nothing: jobs share the machine's network.
 
     Json to_json() const;
     static NodeConfig from_json(const Json& json);
@@ -64,7 +77,8 @@ struct Task {
     std::string region;
     std::string host;                    // "algo-2"
     std::vector<std::string> hosts;      // Every host of the job; algo-1 first. Index = rank.
-    std::vector<std::string> addresses;  // Of hosts, same order: "127.64.0.2".
+    std::vector<std::string> addresses;  // Of hosts, same order. 127.…: the network is shared.
+    bool isolated = false;               // EnableNetworkIsolation: reaches its peers only.
     std::string instance_type;
     std::string image;                      // "gruca/llm-trainer" or "gruca/host"
     std::vector<std::string> entrypoint;    // Empty: the image's own.

@@ -39,6 +39,7 @@ Json TrainJob::to_json() const {
                               {"instance_type", instance_type},
                               {"instance_count", instance_count},
                               {"max_runtime_s", max_runtime_s},
+                              {"isolated", isolated},
                               {"echo", echo}});
     if (checkpoint) json.set("checkpoint", spec::to_json(*checkpoint));
     return json;
@@ -60,6 +61,7 @@ TrainJob TrainJob::from_json(const Json& json) {
     job.instance_type = json.at("instance_type").as_string();
     job.instance_count = int32_from(json.at("instance_count"));
     job.max_runtime_s = json.at("max_runtime_s").as_int();
+    job.isolated = json.get_bool("isolated");
     job.echo = json.at("echo");
     return job;
 }

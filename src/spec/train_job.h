@@ -49,6 +49,7 @@ struct TrainJob {
     std::string instance_type;
     int instance_count = 1;
     std::int64_t max_runtime_s = 86400;
+    bool isolated = false;  // EnableNetworkIsolation.
     // What Describe echoes: the request's members with defaults filled in, without Tags.
     Json echo = Json::object();
 

@@ -35,7 +35,7 @@ def test_two_instances_find_each_other_and_their_configuration(shared_service):
     for host in ("algo-1", "algo-2"):
         resource = json.loads(files[f"resource-{host}"])
         assert resource["current_host"] == host and resource["hosts"] == ["algo-1", "algo-2"]
-        assert resource["network_interface_name"] == "lo"
+        assert resource["network_interface_name"] == "eth0"
         assert resource["instance_groups"] == [{"instance_group_name": "homogeneousCluster", "hosts": ["algo-1", "algo-2"],
                                                 "instance_type": "ml.m5.large"}]
         assert json.loads(files[f"hyper-{host}"]) == {"lr": "0.1"}
@@ -43,7 +43,7 @@ def test_two_instances_find_each_other_and_their_configuration(shared_service):
         assert env["TRAINING_JOB_NAME"] == "pair" and env["MY_FLAG"] == "7"
         assert env["TRAINING_JOB_ARN"] == job["TrainingJobArn"] and env["OMP_WAIT_POLICY"].lower() == "passive"
         addresses = [line.split()[0] for line in files[f"hosts-{host}"].splitlines()]
-        assert len(set(addresses)) == 2 and all(a.startswith("127.") for a in addresses)
+        assert len(set(addresses)) == 2 and not any(a.startswith("127.") for a in addresses)
     assert files["hosts-algo-1"] == files["hosts-algo-2"]
     assert set(artifact(shared_service, "pair", "output")) == {"extra-algo-1", "extra-algo-2"}
 

@@ -161,7 +161,7 @@ def test_a_local_path_that_could_not_be_mounted_is_refused_at_once(shared_servic
 
 
 @pytest.mark.parametrize("member, value", [
-    ("EnableNetworkIsolation", True), ("EnableInterContainerTrafficEncryption", True), ("EnableManagedSpotTraining", True),
+    ("EnableInterContainerTrafficEncryption", True), ("EnableManagedSpotTraining", True),
     ("VpcConfig", {"SecurityGroupIds": ["sg-1"], "Subnets": ["subnet-1"]})])
 def test_what_gruca_cannot_keep_is_refused_by_name(shared_service, member, value):
     request = shared_service.request("refused", "true", **{member: value})

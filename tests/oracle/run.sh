@@ -45,4 +45,7 @@ JSON
     "$bin/gruca-train" train --base-dir "$job" >"$job/log" 2>&1 || { cat "$job/log" >&2; exit 1; }
     "$python" "$here/check_model.py" "$job/model" "$bin/gruca-train"
 done
+echo "oracle: programs of other people"
+PYTHONPATH=$root/tests/e2e PYTHONDONTWRITEBYTECODE=1 GRUCA_APPS=$bin "$root/tests/e2e/in_lo.sh" \
+    "$python" -m pytest -q -p no:cacheprovider -p conftest "$here/strangers"
 echo "oracle: all agree"
