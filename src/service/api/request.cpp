@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <mutex>
 
 #include "base/error.h"
 #include "spec/pattern.h"
@@ -14,6 +16,14 @@ namespace {
 
 // Beyond these, seconds do not fit into a TimePoint; the year 9999 does.
 constexpr double kSecondsMax = 253402300799.0;
+
+// The patterns of rules are few and in the program, and making one costs more than matching it.
+const spec::Pattern& compiled(std::string_view pattern) {
+    static std::mutex mutex;  // Guards the map; what is in it stays.
+    static std::map<std::string_view, spec::Pattern> patterns;
+    const std::lock_guard lock(mutex);
+    return patterns.try_emplace(pattern, pattern).first->second;
+}
 
 }  // namespace
 
@@ -48,7 +58,7 @@ void RequestReader::check(const Json& value, const std::string& path, const Text
             value, path,
             fmt::format("Member must satisfy enum value set: [{}]", fmt::join(rule.values, ", ")));
     }
-    if (!rule.pattern.empty() && !spec::Pattern(rule.pattern).matches(text)) {
+    if (!rule.pattern.empty() && !compiled(rule.pattern).matches(text)) {
         violations_.add(
             value, path,
             fmt::format("Member must satisfy regular expression pattern: {}", rule.pattern));

@@ -25,7 +25,7 @@ namespace gruca::service::api {
 struct TextRule {
     std::size_t length_min = 0;
     std::size_t length_max = 1024;
-    std::string_view pattern = {};
+    std::string_view pattern = {};  // A literal: it is kept.
     std::vector<std::string_view> values = {};  // The only ones allowed; empty: any.
     bool required = false;
 };
