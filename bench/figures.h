@@ -10,7 +10,7 @@
 
 namespace gruca::bench {
 
-struct Peer {
+struct Beside {
     std::string name;
     double value = 0;
 };
@@ -19,7 +19,7 @@ struct Figure {
     std::string name;  // "describe_ms_p50"
     double value = 0;
     std::string unit;  // "ms", "jobs/s": more is better exactly when it ends in "/s".
-    std::optional<Peer> peer = {};
+    std::optional<Beside> peer = {};
 };
 
 void show(const Figure& figure, bool json);

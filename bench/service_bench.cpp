@@ -18,7 +18,9 @@
 #include "base/log.h"
 #include "base/temp_dir.h"
 #include "figures.h"
+#include "peers.h"
 #include "running_service.h"
+#include "s3_speed.h"
 
 namespace {
 
@@ -94,9 +96,9 @@ void create_to_first_log(const Options& options) {
         if (i >= 0) times.push_back(ms);
         await_completion(*client, job);
     }
-    show({"create_to_first_log_ms_p50", percentile(times, 0.5), "ms", Peer{"goal", 100}},
+    show({"create_to_first_log_ms_p50", percentile(times, 0.5), "ms", Beside{"goal", 100}},
          options.json);
-    show({"create_to_first_log_ms_p99", percentile(times, 0.99), "ms", Peer{"goal", 300}},
+    show({"create_to_first_log_ms_p99", percentile(times, 0.99), "ms", Beside{"goal", 300}},
          options.json);
 }
 
@@ -126,9 +128,9 @@ void trivial_jobs(const Options& options) {
         return jobs / seconds;
     };
     run("warm", options.tiny ? 2 : 40);
-    show(
-        {"trivial_jobs_per_s", run("trivial", options.tiny ? 8 : 600), "jobs/s", Peer{"goal", 150}},
-        options.json);
+    show({"trivial_jobs_per_s", run("trivial", options.tiny ? 8 : 600), "jobs/s",
+          Beside{"goal", 150}},
+         options.json);
 }
 
 void describe(const Options& options) {
@@ -144,8 +146,8 @@ void describe(const Options& options) {
         client->call("SageMaker.DescribeTrainingJob", named("described"));
         if (i >= 0) times.push_back(watch.ms());
     }
-    show({"describe_ms_p50", percentile(times, 0.5), "ms", Peer{"goal", 0.5}}, options.json);
-    show({"describe_ms_p99", percentile(times, 0.99), "ms", Peer{"goal", 3}}, options.json);
+    show({"describe_ms_p50", percentile(times, 0.5), "ms", Beside{"goal", 0.5}}, options.json);
+    show({"describe_ms_p99", percentile(times, 0.99), "ms", Beside{"goal", 3}}, options.json);
 
     std::atomic<int> done = 0;
     std::atomic<bool> over = false;
@@ -163,7 +165,7 @@ void describe(const Options& options) {
     std::this_thread::sleep_for(options.tiny ? 100ms : 5000ms);
     over = true;
     threads.clear();
-    show({"describe_per_s", done / watch.s(), "calls/s", Peer{"goal", 5000}}, options.json);
+    show({"describe_per_s", done / watch.s(), "calls/s", Beside{"goal", 5000}}, options.json);
 }
 
 // Every order, filters that match much, little and nothing, and the pages of each.
@@ -207,7 +209,8 @@ void list_jobs(const Options& options) {
         }
     }
     show({"list_100k_jobs_ms_p50", percentile(times, 0.5), "ms"}, options.json);
-    show({"list_100k_jobs_ms_p99", percentile(times, 0.99), "ms", Peer{"goal", 20}}, options.json);
+    show({"list_100k_jobs_ms_p99", percentile(times, 0.99), "ms", Beside{"goal", 20}},
+         options.json);
 }
 
 // Killed with 9,000 jobs over and 1,000 waiting; back when a describe is answered.
@@ -224,17 +227,73 @@ void restart(const Options& options) {
         status_of(*service.client(), filled_name(jobs / 2));
         times.push_back(watch.ms());
     }
-    show({"service_restart_10k_jobs_ms", percentile(times, 0.5), "ms", Peer{"goal", 1000}},
+    show({"service_restart_10k_jobs_ms", percentile(times, 0.5), "ms", Beside{"goal", 1000}},
          options.json);
+}
+
+// What moto does with the calls of a trivial job. It checks no member, and every job is Completed
+// at once: nothing runs.
+void moto(const Options& options) {
+    const auto peer = start_moto();
+    if (!peer) return;
+    const SystemClock clock;
+    net::AwsClient client({.origin = peer->origin(),
+                           .region = "us-east-1",
+                           .credentials = {.access_key = "AKIATEST", .secret_key = "secret"}},
+                          clock);
+    const int jobs = options.tiny ? 2 : 200;
+    const Stopwatch watch;
+    for (int i = 0; i < jobs; ++i) {
+        client.call("SageMaker.CreateTrainingJob",
+                    job_request(fmt::format("trivial-{}", i), "/bin/true"));
+    }
+    show({"moto_creates_per_s", jobs / watch.s(), "calls/s"}, options.json);
+    std::vector<double> times;
+    for (int i = 0; i < jobs; ++i) {
+        const Stopwatch call;
+        status_of(client, fmt::format("trivial-{}", i));
+        times.push_back(call.ms());
+    }
+    show({"moto_describe_ms_p50", percentile(times, 0.5), "ms"}, options.json);
+}
+
+void s3(const Options& options) {
+    const int objects = options.tiny ? 1 : 12;
+    const int mib = options.tiny ? 1 : 48;
+    std::optional<S3Speed> theirs;
+    if (const auto peer = start_seaweedfs()) {
+        theirs =
+            measure_s3(peer->origin(), {.access_key = "any", .secret_key = "any"}, objects, mib);
+    }
+    const TempDir scratch;
+    RunningService service(options.programs, scratch.path() / "data", 4);
+    std::optional<S3Speed> ours;
+    const auto error = run_guarded(
+        [&] { ours = measure_s3(service.endpoint(), service.credentials(), objects, mib); });
+    if (error) log_warning("the service's S3 cannot be measured: {}", error->message());
+    const auto figure = [&](const char* name, double S3Speed::*which) {
+        const auto beside =
+            theirs ? std::optional(Beside{"SeaweedFS 4.48", *theirs.*which}) : std::nullopt;
+        if (ours) show({name, *ours.*which, "MB/s", beside}, options.json);
+        if (!ours && theirs) {
+            show({std::string("seaweedfs_") + name, *theirs.*which, "MB/s"}, options.json);
+        }
+    };
+    figure("s3_put_mb_per_s", &S3Speed::put_mb_per_s);
+    figure("s3_get_mb_per_s", &S3Speed::get_mb_per_s);
 }
 
 struct Part {
     const char* name;
     void (*run)(const Options&);
 };
-constexpr std::array kParts = {Part{"describe", describe}, Part{"first-log", create_to_first_log},
-                               Part{"trivial", trivial_jobs}, Part{"restart", restart},
-                               Part{"list", list_jobs}};
+constexpr std::array kParts = {Part{"describe", describe},
+                               Part{"first-log", create_to_first_log},
+                               Part{"trivial", trivial_jobs},
+                               Part{"restart", restart},
+                               Part{"list", list_jobs},
+                               Part{"moto", moto},
+                               Part{"s3", s3}};
 
 Options read_options(int argc, char** argv) {
     Options options;
