@@ -91,8 +91,18 @@ void World::stop_job(const std::string& name) {
 
 // ---- the service --------------------------------------------------------------------------------
 
+bool World::is_busy() const {
+    return now_ < begin_ + kBusyTime;
+}
+
 bool World::take(const control::Input& input) {
     if (!up_) return false;
+    if (is_busy() && chance(trouble_ * 0.003)) {  // It dies before the commit: nobody heard.
+        ++census_["unheard"];
+        control::step(state_, input, now_);
+        crash();
+        return false;
+    }
     inputs_.emplace_back(now_, control::to_json(input));
     recall(input);
     const std::vector<control::Output> outputs = control::step(state_, input, now_);
@@ -100,7 +110,7 @@ bool World::take(const control::Input& input) {
     check();
     forget_what_is_over();
     // It may die after the commit and before it has acted on any of it, or on all of it.
-    const bool dies = now_ < time_from_ms(1'767'225'600'000) + kBusyTime && chance(trouble_ * 0.01);
+    const bool dies = is_busy() && chance(trouble_ * 0.01);
     for (const control::Output& output : outputs) {
         if (dies && chance(0.5)) break;
         act_on(output);
@@ -211,6 +221,7 @@ void World::launch(const std::string& id, const std::string& job) {
     after(some_ms(0, 2'000), [this, id] { wake(id); });
     after(some_ms(0, 2'000), [this, id] { work(id); });
     if (chance(trouble_ * 0.3)) after(some_ms(0, 100'000), [this, id] { die(id); });
+    if (chance(trouble_ * 0.3)) after(some_ms(0, 100'000), [this, id] { cut_off(id); });
 }
 
 void World::remove(const std::string& id) {
@@ -235,12 +246,26 @@ void World::die(const std::string& id) {
     after(noticed, [this, id] { tell_lost(id, "its agent died"); });
 }
 
+// Nothing reaches it and nothing comes from it for a while; it does not know that it may have been
+// given up meanwhile.
+void World::cut_off(const std::string& id) {
+    Agent& agent = agents_[id];
+    if (!agent.alive) return;
+    ++census_["cut"];
+    agent.cut_until = now_ + some_ms(0, 90'000);
+    after(some_ms(30'000, 31'000), [this, id] {
+        if (now_ >= agents_[id].cut_until) return;
+        ++census_["silent"];
+        tell_lost(id, "its agent is silent");
+    });
+}
+
 // ---- agents -------------------------------------------------------------------------------------
 
 void World::poll(const std::string& id) {
     Agent& agent = agents_[id];
     if (!agent.alive) return;
-    if (up_ && !chance(trouble_ * 0.1)) {
+    if (up_ && now_ >= agent.cut_until && !chance(trouble_ * 0.1)) {
         const auto order = control::order_for(state_, id);
         require(!order || order->version >= agent.version_seen, "an order grew older: " + id);
         if (order) agent.version_seen = order->version;
@@ -303,7 +328,12 @@ void World::work(const std::string& id) {
     }
     report(agent);
     const bool trains = state.phase == NodePhase::training;
-    after(trains ? some_ms(0, 120'000) : some_ms(0, 10'000), [this, id] { work(id); });
+    const Duration next = trains ? some_ms(0, 120'000) : some_ms(0, 10'000);
+    after(next, [this, id] { work(id); });
+    // Somebody stops the job just as its next step is taken.
+    if (chance(trouble_ * 0.1)) {
+        after(next + some_ms(-300, 300), [this, job = agent.job] { stop_job(job); });
+    }
 }
 
 void World::end_program(Agent& agent, int exit_code) {
@@ -338,6 +368,7 @@ void World::leave(const std::string& id) {
 }
 
 void World::report(const Agent& agent) {
+    if (now_ < agent.cut_until) return;
     const std::int64_t copies = chance(trouble_ * 0.3) ? pick(0, 3) : 1;
     for (std::int64_t i = 0; i < copies; ++i) {
         const Duration delay = chance(trouble_ * 0.1) ? some_ms(0, 60'000) : some_ms(0, 200);

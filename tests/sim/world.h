@@ -1,8 +1,9 @@
 // tests/sim/world.h
 //
 // control's whole surroundings, simulated from a seed: users who create and stop jobs, a service
-// that crashes between deciding and acting, a cluster whose agents are slow, fail, die and hang,
-// and messages that come late, twice or never. Time is made up, so hours take milliseconds.
+// that crashes before and after it commits and between what it does then, a cluster whose agents
+// are slow, fail, die, hang, and are cut off and come back, and messages that come late, twice or
+// never. Time is made up, so hours take milliseconds.
 //
 // After every step the promises of control/machine.h are checked; a broken one throws Broken. At
 // the end everything must have come to rest: every job over, nothing running, and the inputs played
@@ -49,6 +50,7 @@ class World {
         int exit_code = 0;
         int programs_begun = 0;
         std::int64_t version_seen = 0;
+        TimePoint cut_until = {};  // It goes on unheard, and hears nothing.
         TimePoint lane_free = {};  // Launches and removals of one node do not overtake each other.
     };
 
@@ -70,6 +72,7 @@ class World {
     void forget_what_is_over();
     void act(const std::vector<control::Output>& outputs);
     void act_on(const control::Output& output);
+    bool is_busy() const;  // Trouble comes only in the busy time.
     void crash();
     void restart();
 
@@ -78,6 +81,7 @@ class World {
     void remove(const std::string& id);
     void tell_lost(const std::string& id, const std::string& why);
     void die(const std::string& id);
+    void cut_off(const std::string& id);
 
     // ---- agents
     void poll(const std::string& id);
@@ -99,7 +103,8 @@ class World {
 
     const std::uint64_t seed_;
     std::mt19937_64 random_;
-    TimePoint now_ = time_from_ms(1'767'225'600'000);
+    const TimePoint begin_ = time_from_ms(1'767'225'600'000);
+    TimePoint now_ = begin_;
     std::multimap<TimePoint, std::function<void()>> events_;
     double trouble_ = 0;  // How often things go wrong in this world.
 
