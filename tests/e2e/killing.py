@@ -176,9 +176,8 @@ def point(facts, kind, chance, home):
 
 
 def end(service):
-    """Whatever has gone wrong: nothing of the point runs on."""
-    if service.process.poll() is None:
-        service.kill()
+    """Whatever has gone wrong: nothing of the point runs on, and the service takes its bridges down."""
     for kind in ("agent", "keeper"):
         for pid in pids(service, kind):
             kill(pid)
+    service.stop()

@@ -33,14 +33,19 @@ def groups(service):
     return [root / f"gruca-{name}" for root in roots for name in service.node_names if (root / f"gruca-{name}").exists()]
 
 
+def links_of(*words):
+    lines = subprocess.run(["ip", "-o", "link", "show", *words], capture_output=True, text=True).stdout.splitlines()
+    return {line.split(":")[1].strip() for line in lines}
+
+
 def left(service):
     """What is left of jobs that are over; empty when all is well."""
     mounts = [line for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines() if str(service.home) in line]
-    links = subprocess.run(["ip", "-o", "link"], capture_output=True, text=True).stdout.splitlines()
+    links = links_of() - links_of("type", "bridge") - {"lo"}  # The bridges are the service's.
     store = service.data / "store"
     return {
         "processes": marked(service), "nodes": [node.name for node in nodes(service)], "mounts": mounts,
-        "groups": [str(group) for group in groups(service)], "links": [link for link in links if " lo:" not in link],
+        "groups": [str(group) for group in groups(service)], "links": sorted(links),
         "parts": [str(path) for path in (service.data / PARTS).rglob("*")] if (service.data / PARTS).exists() else [],
         "temporaries": [str(path) for path in store.rglob(".tmp-*")]}
 
