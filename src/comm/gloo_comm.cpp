@@ -1,14 +1,19 @@
 #include "comm/gloo_comm.h"
 
 #include <fmt/format.h>
-#include <gloo/rendezvous/context.h>
+#include <gloo/context.h>
 #include <gloo/rendezvous/store.h>
+#include <gloo/transport/address.h>
+#include <gloo/transport/context.h>
+#include <gloo/transport/device.h>
+#include <gloo/transport/pair.h>
 #include <gloo/transport/tcp/device.h>
 #include <gloo/transport/unbound_buffer.h>
 
 #include <algorithm>
 #include <csignal>
 #include <cstring>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -49,6 +54,67 @@ class Store final : public gloo::rendezvous::Store {
   private:
     RendezvousClient& client_;
     const std::chrono::milliseconds timeout_;
+};
+
+// A connection to every other rank. gloo's own way to make them cannot be cut short: a rank that
+// dies after it has said where it listens would hold up the others until time is up.
+class Mesh final : public gloo::Context {
+  public:
+    Mesh(int own_rank, int ranks, std::chrono::milliseconds timeout)
+        : gloo::Context(own_rank, ranks) {
+        setTimeout(timeout);
+    }
+
+    // `check` throws when the group has ended; close() makes a connection in progress return.
+    void connect(gloo::rendezvous::Store& store,
+                 const std::shared_ptr<gloo::transport::Device>& device,
+                 const std::function<void()>& check) {
+        device_ = device;
+        auto pairs = device->createContext(rank, size);
+        pairs->setTimeout(getTimeout());
+        std::vector<char> addresses;  // One of this rank for each other, all of one size.
+        for (int peer = 0; peer < size; ++peer) {
+            if (peer == rank) continue;
+            const std::vector<char> address = pairs->createPair(peer)->address().bytes();
+            address_bytes_ = address.size();
+            addresses.insert(addresses.end(), address.begin(), address.end());
+        }
+        {
+            const std::lock_guard lock(mutex_);
+            transportContext_ = pairs;
+        }
+        store.set(key_of(rank), addresses);
+        for (int peer = 0; peer < size; ++peer) {
+            if (peer == rank) continue;
+            const std::vector<char> all = store.get(key_of(peer));
+            check();
+            pairs->getPair(peer)->connect(address_in(all, peer));
+            check();
+        }
+    }
+
+    // From any thread: nothing waits for a connection any more.
+    void close() {
+        const std::lock_guard lock(mutex_);
+        if (transportContext_) closeConnections();
+    }
+
+  private:
+    static std::string key_of(int of) { return "addresses/" + std::to_string(of); }
+
+    // Where `peer` listens for this rank: it has left out itself.
+    std::vector<char> address_in(const std::vector<char>& all, int peer) const {
+        const auto index = static_cast<std::size_t>(rank < peer ? rank : rank - 1);
+        if (all.size() != address_bytes_ * static_cast<std::size_t>(size - 1)) {
+            throw Error(ErrorCode::data_loss,
+                        fmt::format("rank {} does not say where it is", peer));
+        }
+        const auto begin = all.begin() + static_cast<std::ptrdiff_t>(index * address_bytes_);
+        return {begin, begin + static_cast<std::ptrdiff_t>(address_bytes_)};
+    }
+
+    std::size_t address_bytes_ = 0;
+    std::mutex mutex_;  // Guards transportContext_ against close().
 };
 
 // The elements of `count` that rank `index` of `parts` adds up.
@@ -125,10 +191,11 @@ class GlooComm final : public Comm {
     std::uint64_t collectives_ = 0;  // Begun so far.
     std::uint64_t exchanges_ = 0;    // Numbered alike on all ranks.
     std::vector<std::byte> received_;
-    std::mutex mutex_;              // Guards the two members below.
+    std::mutex mutex_;              // Guards the members below; context_ until it is connected.
     std::optional<Ending> ending_;  // No collective after this.
     std::set<Buffer*> waited_for_;  // By the rank's thread; freed when the group ends.
-    std::shared_ptr<gloo::rendezvous::Context> context_;
+    std::shared_ptr<Mesh> context_;
+    bool is_connected_ = false;                   // From then on an ending aborts waits instead.
     std::optional<RendezvousClient> rendezvous_;  // Last: its thread calls end().
 };
 
@@ -147,11 +214,17 @@ GlooComm::GlooComm(const GlooOptions& options) : options_(options) {
     try {
         auto device = gloo::transport::tcp::CreateDevice(
             gloo::transport::tcp::attr(resolve(options.own_host).c_str()));
-        context_ = std::make_shared<gloo::rendezvous::Context>(options.rank, options.size);
         // Gloo waits five times as long for a connection, and the others are known to be there.
-        context_->setTimeout(options.join_timeout / 5);
-        context_->connectFullMesh(store, device);
+        auto mesh = std::make_shared<Mesh>(options.rank, options.size, options.join_timeout / 5);
+        {
+            const std::lock_guard lock(mutex_);
+            context_ = mesh;
+        }
+        mesh->connect(store, device, [this] { throw_if_ended(); });
+        const std::lock_guard lock(mutex_);
+        is_connected_ = true;
     } catch (const std::runtime_error& error) {  // All that Gloo throws.
+        throw_if_ended();
         throw Error(ErrorCode::unavailable,
                     fmt::format("rank {} cannot connect to the other ranks from {}: {}",
                                 options.rank, options.own_host, error.what()));
@@ -363,6 +436,7 @@ void GlooComm::fail(int peer, bool was_in_time, const std::string& detail) {
 void GlooComm::end(const Ending& ending) {
     const std::lock_guard lock(mutex_);
     if (!ending_) ending_ = ending;
+    if (context_ && !is_connected_) context_->close();
     for (Buffer* buffer : waited_for_) {
         buffer->abortWaitRecv();
         buffer->abortWaitSend();

@@ -1,13 +1,20 @@
 #include "comm/gloo_comm.h"
 
+#include <gloo/transport/address.h>
+#include <gloo/transport/context.h>
+#include <gloo/transport/device.h>
+#include <gloo/transport/pair.h>
+#include <gloo/transport/tcp/device.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <csignal>
+#include <cstring>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -173,6 +180,51 @@ TEST(GlooComm, every_survivor_learns_that_the_rank_with_the_rendezvous_was_kille
     const std::uint16_t port = other.hear_port();
     expect_that_all_have_lost(
         "rank 0", errors_after(SIGKILL, other, {options_for(1, 3, port), options_for(2, 3, port)}));
+}
+
+// Says where rank 1 listens, so that rank 0 waits for it to connect, and dies.
+void die_before_connecting(std::uint16_t port) {
+    RendezvousClient client({.server = {"127.64.0.1", port},
+                             .rank = 1,
+                             .size = 2,
+                             .secret = "job-1",
+                             .join_timeout = std::chrono::seconds(60),
+                             .on_ending = {}});
+    const std::string theirs = client.get("gloo/addresses/0", std::chrono::seconds(60));
+    // Of two ranks the one with the greater address connects.
+    for (int attempt = 0; attempt < 1000; ++attempt) {
+        const auto device =
+            gloo::transport::tcp::CreateDevice(gloo::transport::tcp::attr("127.64.0.2"));
+        const auto pairs = device->createContext(1, 2);
+        const std::vector<char> mine = pairs->createPair(0)->address().bytes();
+        if (std::memcmp(mine.data(), theirs.data(), theirs.size()) < 0) continue;
+        client.set("gloo/addresses/1", std::string_view(mine.data(), mine.size()));
+        ::usleep(100'000);
+        ::kill(::getpid(), SIGKILL);
+    }
+}
+
+TEST(GlooComm, a_rank_that_dies_while_the_others_connect_to_it_ends_them) {
+    std::array<int, 2> ends;
+    ASSERT_EQ(::pipe(ends.data()), 0);
+    const pid_t other = ::fork();  // Before any thread.
+    if (other == 0) {
+        run_guarded([&] {
+            std::uint16_t port = 0;
+            if (::read(ends[0], &port, sizeof port) == sizeof port) die_before_connecting(port);
+        });
+        ::_exit(1);
+    }
+    const auto server = make_server(2);
+    const std::uint16_t port = server.port();
+    ASSERT_EQ(::write(ends[1], &port, sizeof port), static_cast<ssize_t>(sizeof port));
+    const auto error = run_guarded([&] { make_gloo_comm(options_for(0, 2, port)); });
+    int status = 0;
+    ::waitpid(other, &status, 0);
+    EXPECT_TRUE(WIFSIGNALED(status));
+    ASSERT_TRUE(error);
+    EXPECT_THAT(error->message(), testing::HasSubstr("rank 1"));
+    EXPECT_THAT(error->message(), testing::Not(testing::HasSubstr("cannot connect")));
 }
 
 TEST(GlooComm, a_silent_rank_is_named_when_time_is_up) {
