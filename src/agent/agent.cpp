@@ -126,13 +126,13 @@ void Agent::handle(WorkDone& event) {
         case NodePhase::uploading:
             course_.settled = true;
             if (event.failure && !cancelled) {
-                give_up("Artifact upload failed: " + event.failure->message(), kClientError);
+                give_up(event.failure->message(), kClientError);
             }
             return;
         case NodePhase::uploaded:
             if (!event.failure) return enter(NodePhase::assembled);
             if (!cancelled) {
-                give_up("Artifact upload failed: " + event.failure->message(), kClientError);
+                give_up(event.failure->message(), kClientError);
             }
             return;
         default:
@@ -142,6 +142,7 @@ void Agent::handle(WorkDone& event) {
 
 void Agent::handle(ProgramEnded& event) {
     const Ending& ending = event.ending;
+    if (!course_.running) return;  // It was given up before it ended.
     watcher_ = {};
     keeper_.reset();
     course_.running = false;
@@ -149,6 +150,13 @@ void Agent::handle(ProgramEnded& event) {
         return give_up(ending.failure, ending.order_is_wrong ? kClientError : kNodeError);
     }
     log_info("the program ended with {}", ending.status.describe());
+    if (ending.stuck) {
+        run_guarded([&] {
+            work_.say(
+                "a process of this program was killed and does not end: it hangs in the "
+                "kernel, perhaps on a file system that does not answer");
+        });
+    }
     report_.ended = true;
     report_.exit_code = ending.status.shell_code();
     report_.exit_signal = ending.status.signal;
@@ -161,6 +169,8 @@ void Agent::handle(ProgramEnded& event) {
         const auto unreadable =
             run_guarded([&] { report_.failure = work_.why_failed(*order_.task, ending); });
         if (unreadable) log_warning("no reason can be read: {}", unreadable->what());
+    } else {
+        run_guarded([&] { work_.remark(*order_.task); });
     }
     enter(NodePhase::uploading);
 }
@@ -196,9 +206,15 @@ bool Agent::do_step(Step step) {
             keeper_->kill();
             return true;
         case Step::destroy:
-            course_.killed = now;  // And again, should even that take long.
+            course_.destroyed = now;
             keeper_->destroy();
+            work_.kill_everything();
             return true;
+        case Step::abandon:
+            keeper_->abandon();
+            events_.push(ProgramEnded{
+                {.status = {.code = 0, .signal = SIGKILL}, .at = clock_.now(), .stuck = true}});
+            return false;
         case Step::cancel:
             course_.cancelling = true;
             worker_.request_stop();
@@ -260,8 +276,12 @@ void Agent::give_up(const std::string& why, const std::string& kind) {
     course_.given_up = true;
     course_.told = false;
     report_.given_up = true;
-    report_.failure = why;
-    report_.failure_kind = kind;
+    if (report_.failure.empty()) {
+        report_.failure = why;
+        report_.failure_kind = kind;
+    } else {
+        report_.failure += "; " + why;  // What the program failed of stays the reason.
+    }
 }
 
 void Agent::enter(NodePhase phase) {

@@ -57,7 +57,7 @@ void CheckpointSync::upload_settled() {
 }
 
 void CheckpointSync::finish() {
-    look(true);
+    if (const std::optional<Error> problem = look(true)) throw *problem;
 }
 
 void CheckpointSync::run(const std::stop_token& stop) {
@@ -70,15 +70,18 @@ void CheckpointSync::run(const std::stop_token& stop) {
     }
 }
 
-void CheckpointSync::look(bool all) {
+std::optional<Error> CheckpointSync::look(bool all) {
     std::map<std::string, Version> now;
+    std::optional<Error> first;
     const std::optional<Error> failure = run_guarded([&] {
         const UniqueFd root = open_file(options_.directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
         walk_beneath(root.get(), [&](const TreeEntry& entry) {
             if (entry.kind != TreeEntry::Kind::file) return;
             now[entry.path] = version_of(entry.facts);
             if (const auto problem = run_guarded([&] { upload(entry, all); })) {
-                tell("checkpoint upload failed: " + entry.path + ": " + problem->message());
+                const Error told(problem->code(), entry.path + ": " + problem->message());
+                tell(told);
+                if (!first) first = told;
             }
         });
         for (auto known = known_.begin(); known != known_.end();) {
@@ -90,8 +93,9 @@ void CheckpointSync::look(bool all) {
             known = known_.erase(known);
         }
     });
-    if (failure) tell("checkpoint upload failed: " + failure->message());
+    if (failure) tell(*failure);
     seen_ = std::move(now);
+    return first ? first : failure;
 }
 
 void CheckpointSync::upload(const TreeEntry& file, bool all) {
@@ -117,10 +121,10 @@ void CheckpointSync::upload(const TreeEntry& file, bool all) {
     known_[file.path] = version;
 }
 
-void CheckpointSync::tell(const std::string& problem) {
-    if (problem == told_) return;
-    told_ = problem;
-    options_.complain(problem);
+void CheckpointSync::tell(const Error& problem) {
+    if (problem.message() == told_) return;
+    told_ = problem.message();
+    options_.complain("checkpoint upload failed: " + told_);
 }
 
 }  // namespace gruca::agent

@@ -13,11 +13,13 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <optional>
 #include <stop_token>
 #include <string>
 
 #include "agent/beneath.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "store/object_store.h"
 
 namespace gruca::agent {
@@ -42,7 +44,8 @@ class CheckpointSync {
     void upload_settled();
     // Until `stop`: a look every second.
     void run(const std::stop_token& stop);
-    // Whatever is there, settled or not, since the program has ended. Failures go to complain.
+    // Whatever is there, settled or not, since the program has ended. What could not be stored goes
+    // to complain, and the first of it is thrown, once the rest is in the store.
     void finish();
 
   private:
@@ -52,9 +55,9 @@ class CheckpointSync {
         friend bool operator==(const Version&, const Version&) = default;
     };
 
-    void look(bool all);
+    std::optional<Error> look(bool all);
     void upload(const TreeEntry& file, bool all);
-    void tell(const std::string& problem);
+    void tell(const Error& problem);
     static Version version_of(const struct stat& facts);
 
     const CheckpointSyncOptions options_;

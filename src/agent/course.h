@@ -12,7 +12,8 @@
 
 namespace gruca::agent {
 
-// Beyond it, a keeper that was told to kill is killed itself.
+// Beyond it, a keeper that was told to kill is killed itself, and beyond it again, one that even so
+// does not end is given up.
 constexpr std::chrono::seconds kKeeperGrace{10};
 
 using Instant = std::chrono::steady_clock::time_point;
@@ -25,6 +26,7 @@ struct Course {
     bool running = false;                    // The program runs.
     std::optional<Instant> terminated = {};  // When it was told to end,
     std::optional<Instant> killed = {};      // and when it was killed.
+    std::optional<Instant> destroyed = {};   // When its keeper was.
     bool settled = false;                    // What the program left behind is in the store,
     bool closing_log = false;                // the last log bytes are on their way,
     bool log_complete = false;               // and have arrived.
@@ -40,6 +42,7 @@ enum class Step {
     terminate,
     kill,
     destroy,  // The keeper does not obey.
+    abandon,  // Not even that helps: something hangs in the kernel.
     cancel,   // What is working.
     settle,
     close_log,

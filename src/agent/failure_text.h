@@ -20,14 +20,22 @@ std::string failure_file(const std::filesystem::path& ml);
 
 // The last lines of a log, shortened, without control characters.
 std::string last_lines(const std::filesystem::path& log);
+// agent/exception_line.h, of the last kCauseBytes of a log, likewise.
+constexpr std::size_t kCauseBytes = 256u << 10;
+std::string cause_in(const std::filesystem::path& log);
 
 struct FailureFacts {
     std::string host;
     ExitStatus status;
     std::string said;   // failure_file
+    std::string cause;  // cause_in
     std::string lines;  // last_lines
     Usage usage;
+    std::string disk = {};     // disk_full_text
+    std::string process = {};  // That the kernel killed for want of memory; empty: not known.
 };
+// "out of memory on algo-2: limit 64.0 MiB, peak 64.0 MiB; the kernel killed the process python3"
+std::string out_of_memory_text(const FailureFacts& facts);
 std::string failure_text(const FailureFacts& facts);
 
 }  // namespace gruca::agent

@@ -57,14 +57,27 @@ TEST_F(FailureText, a_kill_for_memory_is_named_and_a_plain_kill_is_not_called_on
         .host = "algo-2",
         .status = {.code = 0, .signal = SIGKILL},
         .said = "",
+        .cause = "",
         .lines = "epoch 3",
         .usage = {.memory_bytes_max = 3u << 20, .processor_seconds = 1, .kills_for_memory = 1}};
-    EXPECT_THAT(failure_text(facts), HasSubstr("out of memory on algo-2"));
-    EXPECT_THAT(failure_text(facts), HasSubstr("3.0 MiB"));
+    EXPECT_THAT(failure_text(facts), HasSubstr("out of memory on algo-2: peak 3.0 MiB; the kernel "
+                                               "killed a process of the job"));
+    facts.usage.memory_limit_bytes = 4u << 20;
+    facts.process = "python3";
+    EXPECT_THAT(failure_text(facts), HasSubstr("out of memory on algo-2: limit 4.0 MiB, peak 3.0 "
+                                               "MiB; the kernel killed the process python3"));
+    facts.usage.limit_is_shared = true;
+    EXPECT_THAT(failure_text(facts), HasSubstr("limit of all jobs together 4.0 MiB"));
     EXPECT_THAT(failure_text(facts), EndsWith("epoch 3"));
     facts.usage.kills_for_memory = 0;
     EXPECT_THAT(failure_text(facts), Not(HasSubstr("memory")));
     EXPECT_THAT(failure_text(facts), HasSubstr("signal 9"));
+    facts.cause = "ValueError: shapes differ";
+    facts.disk = "the disk is full";
+    EXPECT_EQ(
+        failure_text(facts),
+        "the program on algo-2 was killed by signal 9 (Killed): ValueError: shapes differ; the "
+        "disk is full; its last lines:\nepoch 3");
     facts.said = "my own words";
     EXPECT_EQ(failure_text(facts), "my own words");
 }

@@ -156,7 +156,7 @@ Keeper::Keeper(const KeeperOptions& options, const KeeperOrder& order)
 }
 
 Keeper::~Keeper() {
-    if (ending_ || pid_ < 0) return;
+    if (ending_ || abandoned_ || pid_ < 0) return;
     destroy();
     ::waitpid(pid_, nullptr, 0);
 }
@@ -178,15 +178,23 @@ void Keeper::destroy() const {
     signal_process(process_, SIGKILL);
 }
 
+std::optional<Ending> Keeper::written_ending() const {
+    std::error_code failure;
+    if (!std::filesystem::exists(work_dir_ / kEndingFile, failure)) return std::nullopt;
+    return Ending::from_json(Json::parse(read_file(work_dir_ / kEndingFile)));
+}
+
 std::optional<Ending> Keeper::wait_for(std::chrono::milliseconds patience) {
     if (ending_) return ending_;
-    if (!wait_for_end(process_, patience)) return std::nullopt;
+    if (!wait_for_end(process_, patience)) {
+        const std::optional<Ending> written = written_ending();
+        if (written && written->stuck) ending_ = written;
+        return ending_;
+    }
     int raw = 0;
     ::waitpid(pid_, &raw, 0);
-    std::error_code failure;
-    if (std::filesystem::exists(work_dir_ / kEndingFile, failure)) {
-        ending_ = Ending::from_json(Json::parse(read_file(work_dir_ / kEndingFile)));
-    } else {
+    ending_ = written_ending();
+    if (!ending_) {
         const auto unmarked = run_guarded([&] {
             const UniqueFd log = open_file(work_dir_ / names::kLog, O_WRONLY | O_APPEND);
             write_all(log.get(), bytes_of(names::kCutMark));

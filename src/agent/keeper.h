@@ -42,11 +42,15 @@ class Keeper {
     // The last resort, for a keeper that does not obey: the kernel ends everything below it.
     void destroy() const;
 
-    // Once the keeper has ended. An ending without a record (somebody killed the keeper) has a
-    // failure that says so, and the log then ends with spec::node_directory::kCutMark.
+    // Once the keeper has ended, or has said that it cannot because something hangs in the kernel.
+    // An ending without a record (somebody killed the keeper) has a failure that says so, and the
+    // log then ends with spec::node_directory::kCutMark.
     std::optional<Ending> wait_for(std::chrono::milliseconds patience);
+    // For a keeper that not even destroy() ends: it is not waited for any more.
+    void abandon() { abandoned_ = true; }
 
   private:
+    std::optional<Ending> written_ending() const;
     void send(char command) const;
 
     std::filesystem::path work_dir_;
@@ -54,6 +58,7 @@ class Keeper {
     UniqueFd process_;
     UniqueFd command_;
     std::optional<Ending> ending_;
+    bool abandoned_ = false;
 };
 
 // The body of gruca-keeper: returns the exit code of the keeper.

@@ -11,8 +11,11 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <optional>
 
+#include "agent/disk_usage.h"
 #include "agent/job_network.h"
 #include "agent/keeper.h"
 #include "agent/output_log.h"
@@ -30,8 +33,14 @@ constexpr std::size_t kPipeBytes = 1u << 20;
 constexpr std::size_t kPieceBytes = 64u << 10;
 // How often a program that has to wait is looked at again.
 constexpr int kFullPollMs = 10;
+// Beyond it, what was killed and has not ended hangs in the kernel, and nobody can say for how
+// long.
+constexpr std::chrono::seconds kUnkillableAfter{5};
 constexpr int kRefused = -1;  // In place of an errno: the machine's fault, already told.
 constexpr const char* kOomScore = "/proc/self/oom_score_adj";
+// When the machine runs out of memory: the program goes before everything else, the keeper last.
+constexpr const char* kProgramOomScore = "500";
+constexpr const char* kKeeperOomScore = "-900";
 
 void write_ending(const Ending& ending) {
     const std::string content = ending.to_json().dump() + "\n";
@@ -53,8 +62,7 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
 }
 
 // In the child: turns it into the training program, or reports an errno.
-[[noreturn]] void become_program(const KeeperOrder& order, int output_fd, int report_fd,
-                                 const std::string& oom_score) {
+[[noreturn]] void become_program(const KeeperOrder& order, int output_fd, int report_fd) {
     const std::optional<Error> refused = run_guarded([&] {
         sigset_t none;
         ::sigemptyset(&none);
@@ -63,7 +71,8 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
         if (::dup2(output_fd, STDOUT_FILENO) < 0 || ::dup2(output_fd, STDERR_FILENO) < 0) {
             throw_errno("cannot redirect the output");
         }
-        run_guarded([&] { write_all(open_file(kOomScore, O_WRONLY).get(), bytes_of(oom_score)); });
+        run_guarded(
+            [] { write_all(open_file(kOomScore, O_WRONLY).get(), bytes_of(kProgramOomScore)); });
         drop_privileges();
         // The report descriptor closes with exec; everything else is closed now.
         if (::dup2(report_fd, STDERR_FILENO + 1) < 0) throw_errno("cannot move a descriptor");
@@ -105,6 +114,7 @@ class KeeperLoop {
         set_up_signals();
         if (!start()) return ending_;
         while (!ended_) turn();
+        ::unlinkat(kWorkFd, kReserve, 0);
         end_the_rest();
         drain();
         log_.finish();
@@ -130,11 +140,11 @@ class KeeperLoop {
         UniqueFd output_in(output[1]), report_out(report[0]), report_in(report[1]);
         ::fcntl(output_.get(), F_SETFL, O_NONBLOCK);
         ::fcntl(output_.get(), F_SETPIPE_SZ, kPipeBytes);
-        const std::string oom_score = read_file(kOomScore);
-        run_guarded([] { write_all(open_file(kOomScore, O_WRONLY).get(), bytes_of("-900")); });
+        run_guarded(
+            [] { write_all(open_file(kOomScore, O_WRONLY).get(), bytes_of(kKeeperOomScore)); });
         program_ = ::fork();
         if (program_ < 0) throw_errno("cannot fork");
-        if (program_ == 0) become_program(order_, output_in.get(), report_in.get(), oom_score);
+        if (program_ == 0) become_program(order_, output_in.get(), report_in.get());
         report_in.reset();
         output_in.reset();
         int failure = 0;
@@ -154,7 +164,14 @@ class KeeperLoop {
             pollfd{.fd = full ? -1 : output_.get(), .events = POLLIN, .revents = 0},
             pollfd{.fd = agent_is_dead_ ? -1 : kCommandFd, .events = POLLIN, .revents = 0},
             pollfd{.fd = signals_.get(), .events = POLLIN, .revents = 0}};
-        if (::poll(waiting.data(), waiting.size(), full ? kFullPollMs : -1) < 0) return;
+        int patience_ms = full ? kFullPollMs : -1;
+        if (killed_at_) {
+            const auto left = std::chrono::ceil<std::chrono::milliseconds>(
+                *killed_at_ + kUnkillableAfter - clock_.steady_now());
+            if (left.count() <= 0) return note_stuck();
+            patience_ms = full ? kFullPollMs : static_cast<int>(left.count());
+        }
+        if (::poll(waiting.data(), waiting.size(), patience_ms) < 0) return;
         if (waiting[1].revents != 0) obey();
         if (waiting[2].revents != 0) take_signals();
         if (waiting[0].revents != 0 && !ended_) read_once();
@@ -165,7 +182,10 @@ class KeeperLoop {
         const ssize_t got = ::read(kCommandFd, &command, 1);
         if (got < 0) return;
         if (got == 0) agent_is_dead_ = true;
-        if (got == 0 || command == kKill) ::kill(-1, SIGKILL);
+        if (got == 0 || command == kKill) {
+            ::kill(-1, SIGKILL);
+            if (!killed_at_) killed_at_ = clock_.steady_now();
+        }
         if (command == kTerminate) ::kill(program_, SIGTERM);
     }
 
@@ -187,10 +207,28 @@ class KeeperLoop {
                                           : ExitStatus{.code = WEXITSTATUS(raw), .signal = 0};
     }
 
+    // The program was killed and is still there.
+    void note_stuck() {
+        ended_ = ending_.stuck = true;
+        ending_.at = clock_.now();
+        ending_.status = {.code = 0, .signal = SIGKILL};
+    }
+
     // Everything that is left in this pid namespace. The kernel holds back forks meanwhile.
-    static void end_the_rest() {
+    void end_the_rest() {
         ::kill(-1, SIGKILL);
-        while (::waitpid(-1, nullptr, 0) > 0 || errno == EINTR) {
+        const auto limit = clock_.steady_now() + kUnkillableAfter;
+        pid_t ended = 0;
+        while (!ending_.stuck && (ended = ::waitpid(-1, nullptr, WNOHANG)) >= 0) {
+            if (ended > 0) continue;
+            const auto patience =
+                std::chrono::ceil<std::chrono::milliseconds>(limit - clock_.steady_now());
+            ending_.stuck = patience.count() <= 0;
+            pollfd child = {.fd = signals_.get(), .events = POLLIN, .revents = 0};
+            if (!ending_.stuck) ::poll(&child, 1, static_cast<int>(patience.count()));
+            signalfd_siginfo info = {};
+            while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
+            }
         }
     }
 
@@ -213,6 +251,7 @@ class KeeperLoop {
     UniqueFd output_;
     pid_t program_ = -1;
     bool agent_is_dead_ = false;
+    std::optional<std::chrono::steady_clock::time_point> killed_at_;
     bool ended_ = false;
     Ending ending_;
     OutputLog log_{kLogFd};

@@ -77,7 +77,8 @@ Json Ending::to_json() const {
                          {"signal", status.signal},
                          {"ended_at_ms", to_ms(at)},
                          {"failure", failure},
-                         {"order_is_wrong", order_is_wrong}});
+                         {"order_is_wrong", order_is_wrong},
+                         {"stuck", stuck}});
 }
 
 Ending Ending::from_json(const Json& json) {
@@ -85,7 +86,8 @@ Ending Ending::from_json(const Json& json) {
                        .signal = spec::int32_from(json.at("signal"))},
             .at = time_from_ms(json.at("ended_at_ms").as_int()),
             .failure = json.get_string("failure"),
-            .order_is_wrong = json.get_bool("order_is_wrong")};
+            .order_is_wrong = json.get_bool("order_is_wrong"),
+            .stuck = json.get_bool("stuck")};
 }
 
 }  // namespace gruca::agent

@@ -60,6 +60,8 @@ struct Ending {
     TimePoint at = {};
     std::string failure = {};
     bool order_is_wrong = false;  // The failure is the order's, not the machine's.
+    // Something that was killed hangs in the kernel. It runs no instruction of its own any more.
+    bool stuck = false;
 
     Json to_json() const;
     static Ending from_json(const Json& json);

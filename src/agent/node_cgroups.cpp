@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "base/boundary.h"
@@ -37,35 +38,104 @@ bool set(const fs::path& file, const std::string& value) {
     return out.good();
 }
 
+void set_if_there(const fs::path& file, const std::string& value) {
+    std::error_code failure;
+    if (fs::exists(file, failure) && !set(file, value)) {
+        log_warning("{} does not take {}", file.string(), value);
+    }
+}
+
+void limit(const fs::path& group, std::optional<std::uint64_t> memory_bytes, int processes) {
+    set_if_there(group / "pids.max", std::to_string(processes));
+    if (!memory_bytes) return;
+    for (const char* file : {"memory.limit_in_bytes", "memory.max"}) {
+        set_if_there(group / file, std::to_string(*memory_bytes));
+    }
+}
+
+// The hierarchies that there are: version 2 alone, or one for each controller and, beside them, one
+// of version 2 without any, which can kill all the same.
+std::vector<fs::path> hierarchies(const fs::path& root) {
+    std::error_code failure;
+    if (fs::exists(root / "cgroup.controllers", failure)) return {root};
+    std::vector<fs::path> found;
+    for (const char* controller : {"memory", "pids", "cpuacct", "cpu", "unified"}) {
+        if (fs::exists(root / controller / kProcs, failure)) found.push_back(root / controller);
+    }
+    return found;
+}
+
+std::uint64_t number_of(const fs::path& file, std::uint64_t otherwise) {
+    std::optional<std::string> text;
+    run_guarded([&] { text = read_file(file); });
+    return number_in(text, "").value_or(otherwise);
+}
+
 }  // namespace
 
-NodeCgroups::NodeCgroups(const std::string& name, const fs::path& record, const fs::path& root) {
-    std::error_code failure;
-    std::vector<fs::path> places;
-    if (fs::exists(root / "cgroup.controllers", failure)) {
-        places = {root};
-    } else {
-        for (const char* controller : {"memory", "pids", "cpuacct"}) {
-            if (fs::exists(root / controller / kProcs, failure))
-                places.push_back(root / controller);
-        }
-    }
+MachineSize size_of_this_machine() {
+    constexpr std::uint64_t kPidsByDefault = 32768;
+    return {.memory_bytes = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
+                            static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)),
+            .processes_max = std::min(number_of("/proc/sys/kernel/pid_max", kPidsByDefault),
+                                      number_of("/proc/sys/kernel/threads-max", kPidsByDefault)),
+            .cores = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN))};
+}
+
+int processes_for_all(const MachineSize& machine) {
+    return static_cast<int>(machine.processes_max / 2);
+}
+
+int processes_for_one(const MachineSize& machine, const spec::NodeLimits& limits) {
+    return std::min(limits.processes, processes_for_all(machine) / 2);
+}
+
+std::optional<std::uint64_t> memory_for_all(const MachineSize& machine,
+                                            const spec::NodeLimits& limits) {
+    if (limits.memory_reserve_bytes == 0) return std::nullopt;
+    return machine.memory_bytes - std::min(limits.memory_reserve_bytes, machine.memory_bytes / 2);
+}
+
+NodeCgroups::NodeCgroups(CgroupOptions options) : options_(std::move(options)) {
+    for (const fs::path& place : hierarchies(options_.root)) make(place);
     std::string lines;
-    for (const fs::path& place : places) {
-        const fs::path group = place / ("gruca-" + name);
-        if (!fs::create_directory(group, failure) && !fs::is_directory(group, failure)) continue;
-        groups_.push_back(group);
-        lines += group.string() + "\n";
-        if (fs::exists(group / "pids.max", failure)) {
-            set(group / "pids.max", std::to_string(kProcessesMax));
-        }
-    }
-    replace_file(record, lines);
+    for (const fs::path& group : groups_) lines += group.string() + "\n";
+    replace_file(options_.record, lines);
     if (groups_.empty()) log_info("no control groups here: nothing is accounted");
 }
 
+void NodeCgroups::make(const fs::path& place) {
+    constexpr int kTries = 3;  // The last node to end may remove the group of all in between.
+    constexpr int kCpuSharesByDefault = 1024;
+    const fs::path all = place / kAllNodes, group = all / options_.name;
+    std::error_code failure;
+    for (int i = 0; i < kTries && !fs::is_directory(group, failure); ++i) {
+        fs::create_directory(all, failure);
+        fs::create_directory(group, failure);
+    }
+    if (!fs::is_directory(group, failure)) return;
+    groups_.push_back(group);
+    for (const fs::path& parent : {place, all}) {  // Version 2 passes controllers on by request.
+        for (const char* controller : {"+memory", "+pids", "+cpu"}) {
+            if (fs::exists(place / "cgroup.controllers", failure))
+                set(parent / "cgroup.subtree_control", controller);
+        }
+    }
+    const MachineSize& machine = options_.machine;
+    const spec::NodeLimits& limits = options_.limits;
+    limit(all, memory_for_all(machine, limits), processes_for_all(machine));
+    limit(group, limits.memory_bytes == 0 ? std::nullopt : std::optional(limits.memory_bytes),
+          processes_for_one(machine, limits));
+    // A thousand processes of one node weigh as much as one of another, and all nodes together as
+    // much as one process for each core.
+    set_if_there(all / "cpu.shares", std::to_string(kCpuSharesByDefault * machine.cores));
+}
+
 NodeCgroups::~NodeCgroups() {
-    for (const fs::path& group : groups_) ::rmdir(group.c_str());
+    for (const fs::path& group : groups_) {
+        ::rmdir(group.c_str());
+        ::rmdir(group.parent_path().c_str());  // Unless other nodes are in it.
+    }
 }
 
 void NodeCgroups::add(pid_t pid) const {
@@ -74,6 +144,16 @@ void NodeCgroups::add(pid_t pid) const {
             log_warning("the node is not accounted in {}", group.string());
         }
     }
+}
+
+bool NodeCgroups::kill() const {
+    std::error_code failure;
+    bool killed = false;
+    for (const fs::path& group : groups_) {
+        const fs::path file = group / "cgroup.kill";
+        killed = (fs::exists(file, failure) && set(file, "1")) || killed;
+    }
+    return killed;
 }
 
 std::optional<std::string> NodeCgroups::read(const char* name) const {
@@ -102,6 +182,10 @@ Usage NodeCgroups::usage() const {
     const auto v2 = number_in(read("memory.events"), "oom_kill");
     usage.kills_for_memory =
         v2 ? *v2 : number_in(read("memory.oom_control"), "oom_kill").value_or(0);
+    const spec::NodeLimits& limits = options_.limits;
+    usage.limit_is_shared = limits.memory_bytes == 0;
+    usage.memory_limit_bytes = usage.limit_is_shared ? memory_for_all(options_.machine, limits)
+                                                     : std::optional(limits.memory_bytes);
     return usage;
 }
 

@@ -8,9 +8,10 @@
 #include "agent/beneath.h"
 #include "agent/container_environment.h"
 #include "agent/container_files.h"
-#include "agent/failure_text.h"
+#include "agent/disk_usage.h"
 #include "agent/inputs.h"
 #include "agent/job_network.h"
+#include "agent/oom_record.h"
 #include "agent/outputs.h"
 #include "agent/remote_shell.h"
 #include "base/boundary.h"
@@ -152,9 +153,12 @@ std::unique_ptr<Keeper> NodeWork::start(const spec::Task& task) {
                       .hidden_paths = options_.config.hidden_paths};
     order.hidden_paths.push_back(work().parent_path().string());
     if (!cgroups_) {
-        cgroups_ = std::make_unique<NodeCgroups>(options_.config.node_id,
-                                                 work() / spec::node_directory::kCgroups);
+        cgroups_ = std::make_unique<NodeCgroups>(
+            CgroupOptions{.name = options_.config.node_id,
+                          .record = work() / spec::node_directory::kCgroups,
+                          .limits = options_.config.limits});
     }
+    make_reserve();
     auto keeper = std::make_unique<Keeper>(
         KeeperOptions{.program = options_.program,
                       .work_dir = work(),
@@ -166,10 +170,39 @@ std::unique_ptr<Keeper> NodeWork::start(const spec::Task& task) {
     return keeper;
 }
 
+void NodeWork::make_reserve() const {
+    const UniqueFd file = open_file(work() / kReserve, O_WRONLY | O_CREAT, 0600);
+    if (::posix_fallocate(file.get(), 0, static_cast<off_t>(kReserveBytes)) != 0) {
+        log_warning("the disk has no room for a reserve of {}", human_bytes(kReserveBytes));
+    }
+}
+
+void NodeWork::kill_everything() const {
+    if (cgroups_) cgroups_->kill();
+}
+
 void NodeWork::settle(const spec::Task& task, bool outputs, const std::stop_token& stop) {
     syncing_ = {};
-    if (checkpoints_) checkpoints_->finish();
-    if (!outputs || is_first(task)) return;
+    if (checkpoints_) {
+        upload("Checkpoint upload failed", [&] { checkpoints_->finish(); });
+    }
+    if (outputs && !is_first(task)) {
+        upload("Artifact upload failed", [&] { upload_parts(task, stop); });
+    }
+}
+
+// Does it; a failure of it says what failed and, when that is why, of what the disk is full.
+void NodeWork::upload(const std::string& what, const std::function<void()>& body) const {
+    const std::optional<Error> failure = run_guarded(body);
+    if (!failure) return;
+    std::string text = what + ": " + failure->message();
+    if (failure->code() == ErrorCode::resource_exhausted) {
+        if (const std::string disk = disk_full_text(work()); !disk.empty()) text += "; " + disk;
+    }
+    throw Error(failure->code(), text);
+}
+
+void NodeWork::upload_parts(const spec::Task& task, const std::stop_token& stop) {
     for (const auto& [name, tree] :
          {std::pair(kModel, kModelTree), std::pair(kOutput, kOutputTree)}) {
         const std::optional<UniqueFd> root = tree_of(ml(), tree);
@@ -197,6 +230,10 @@ void NodeWork::assemble_one(const spec::Task& task, const std::string& name,
 }
 
 void NodeWork::assemble(const spec::Task& task, const std::stop_token& stop) {
+    upload("Artifact upload failed", [&] { assemble_all(task, stop); });
+}
+
+void NodeWork::assemble_all(const spec::Task& task, const std::stop_token& stop) {
     assemble_one(task, kModel, kModelTree, stop);
     const std::optional<UniqueFd> mine = tree_of(ml(), kOutputTree);
     bool has_output = mine && !is_empty_tree(mine->get());
@@ -206,12 +243,28 @@ void NodeWork::assemble(const spec::Task& task, const std::stop_token& stop) {
     if (has_output) assemble_one(task, kOutput, kOutputTree, stop);
 }
 
+FailureFacts NodeWork::facts_of(const spec::Task& task, const Ending& ending) const {
+    FailureFacts facts{.host = task.host,
+                       .status = ending.status,
+                       .said = failure_file(ml()),
+                       .cause = cause_in(log()),
+                       .lines = last_lines(log()),
+                       .usage = cgroups_ ? cgroups_->usage() : Usage()};
+    facts.disk = disk_full_text(work());
+    if (facts.usage.kills_for_memory > 0) {
+        facts.process = oom_victim(options_.config.node_id).value_or("");
+    }
+    return facts;
+}
+
 std::string NodeWork::why_failed(const spec::Task& task, const Ending& ending) const {
-    return failure_text({.host = task.host,
-                         .status = ending.status,
-                         .said = failure_file(ml()),
-                         .lines = last_lines(log()),
-                         .usage = cgroups_ ? cgroups_->usage() : Usage()});
+    return failure_text(facts_of(task, ending));
+}
+
+void NodeWork::remark(const spec::Task& task) const {
+    const FailureFacts facts = facts_of(task, {});
+    if (facts.usage.kills_for_memory > 0) say(out_of_memory_text(facts));
+    if (!facts.disk.empty()) say(facts.disk);
 }
 
 void NodeWork::clean_up() {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -14,6 +15,7 @@
 #include <thread>
 
 #include "agent/checkpoint_sync.h"
+#include "agent/failure_text.h"
 #include "agent/keeper.h"
 #include "agent/node_cgroups.h"
 #include "base/clock.h"
@@ -39,6 +41,9 @@ class NodeWork {
     // From here on checkpoints go up as they are written.
     std::unique_ptr<Keeper> start(const spec::Task& task);
 
+    // All that runs on the node, without its keeper's help, where the kernel can do that.
+    void kill_everything() const;
+
     // After the program: the last checkpoints; of a node other than the first, also its part of
     // the outputs, if `outputs`.
     void settle(const spec::Task& task, bool outputs, const std::stop_token& stop);
@@ -47,6 +52,8 @@ class NodeWork {
     void assemble(const spec::Task& task, const std::stop_token& stop);
 
     std::string why_failed(const spec::Task& task, const Ending& ending) const;
+    // Of a program that has not failed: what its user should know all the same goes into its log.
+    void remark(const spec::Task& task) const;
 
     // Stops what goes on in the background.
     void clean_up();
@@ -59,6 +66,11 @@ class NodeWork {
     std::filesystem::path ml() const { return work() / "ml"; }
     std::vector<Bind> binds(const spec::Task& task);
     void add_scratch(std::vector<Bind>& binds) const;
+    void make_reserve() const;
+    void upload(const std::string& what, const std::function<void()>& body) const;
+    void upload_parts(const spec::Task& task, const std::stop_token& stop);
+    void assemble_all(const spec::Task& task, const std::stop_token& stop);
+    FailureFacts facts_of(const spec::Task& task, const Ending& ending) const;
     void assemble_one(const spec::Task& task, const std::string& name, const std::string& tree,
                       const std::stop_token& stop);
 

@@ -46,7 +46,8 @@ Json probe_machine(const fs::path& program) {
         why = error->message();
     }
     Json groups = Json::array();
-    const NodeCgroups cgroups("probe-" + std::to_string(::getpid()), work.path() / "cgroups");
+    const NodeCgroups cgroups(
+        {.name = "probe-" + std::to_string(::getpid()), .record = work.path() / "cgroups"});
     for (const fs::path& group : cgroups.groups()) groups.push(group.string());
     return Json::object({{"sandbox", Json::object({{"why", why}})},
                          {"cgroups", Json::object({{"groups", groups}})}});

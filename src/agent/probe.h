@@ -10,7 +10,7 @@
 
 namespace gruca::agent {
 
-// {"sandbox": {"why": ""}, "cgroups": {"groups": ["/sys/fs/cgroup/memory/gruca-probe-1"]}}; `why`
+// {"sandbox": {"why": ""}, "cgroups": {"groups": ["/sys/fs/cgroup/memory/gruca/probe-1"]}}; `why`
 // says what does not work, empty when it works. `program` is gruca-agent.
 Json probe_machine(const std::filesystem::path& program);
 

@@ -62,7 +62,9 @@ Finding cgroups(const MachineFacts& facts) {
     const Json* groups = part == nullptr ? nullptr : part->find("groups");
     if (groups != nullptr) {
         for (const Json& group : groups->as_array()) {
-            const auto parent = std::filesystem::path(group.as_string()).parent_path();
+            // "<hierarchy>/gruca/probe-1"
+            const auto parent =
+                std::filesystem::path(group.as_string()).parent_path().parent_path();
             controllers.push_back(parent.filename() == "cgroup" ? "version 2"
                                                                 : parent.filename().string());
         }

@@ -25,7 +25,7 @@ MachineFacts good_machine() {
             .kernel = "6.1.0",
             .missing_programs = {},
             .probe = Json::parse(R"({"sandbox": {"why": ""}, "cgroups": {"groups":
-                ["/sys/fs/cgroup/memory/gruca-probe-1", "/sys/fs/cgroup/pids/gruca-probe-1"]}})"),
+                ["/sys/fs/cgroup/memory/gruca/probe-1", "/sys/fs/cgroup/pids/gruca/probe-1"]}})"),
             .fuse_obstacle = "",
             .has_fusermount = true,
             .memory_bytes = 32ull << 30,

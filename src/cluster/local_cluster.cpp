@@ -18,10 +18,12 @@
 #include "base/boundary.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/replace_file.h"
 #include "base/subprocess.h"
 #include "base/text.h"
+#include "cluster/last_kill.h"
 #include "spec/node_directory.h"
 
 namespace gruca::cluster {
@@ -32,7 +34,6 @@ namespace names = spec::node_directory;
 
 // What a killed agent's keeper gets to write the last of its pipe to the log.
 constexpr std::chrono::seconds kKeeperPatience{5};
-constexpr std::chrono::seconds kKillPatience{10};
 constexpr std::chrono::seconds kAgentStartPatience{10};
 constexpr std::chrono::milliseconds kAgentStartPoll{5};
 
@@ -74,6 +75,15 @@ std::optional<ProcessId> agent_of(const fs::path& directory) {
     }
 }
 
+// A keeper that cannot end has said so, once its log was complete.
+bool says_it_hangs(const fs::path& work) {
+    std::error_code failure;
+    if (!fs::exists(work / names::kEnding, failure)) return false;
+    bool hangs = false;
+    run_guarded([&] { hangs = Json::parse(read_file(work / names::kEnding)).get_bool("stuck"); });
+    return hangs;
+}
+
 // How a child of this process ended; something vaguer for a process that is not one.
 std::string reap(const UniqueFd& process, pid_t pid) {
     siginfo_t info = {};
@@ -89,24 +99,6 @@ std::string reap(const UniqueFd& process, pid_t pid) {
            ::strsignal(info.si_status) + ")";
 }
 
-void end_process(const UniqueFd& process, pid_t pid) {
-    signal_process(process, SIGKILL);
-    if (!wait_for_end(process, kKillPatience)) {
-        throw Error(ErrorCode::unavailable,
-                    "process " + std::to_string(pid) +
-                        " does not end although it was killed: it hangs in the kernel, "
-                        "perhaps on a file system that does not answer");
-    }
-    reap(process, pid);
-}
-
-void end_keeper(const fs::path& work) {
-    const std::optional<ProcessId> id = read_process_id(work / names::kKeeperPid);
-    if (!id) return;
-    const UniqueFd keeper = open_process(*id);
-    if (!wait_for_end(keeper, kKeeperPatience)) end_process(keeper, id->pid);
-}
-
 // A keeper that has ended without saying how was killed, and what was in its pipe is lost.
 void mark_if_cut(const fs::path& work) {
     std::error_code failure;
@@ -118,14 +110,6 @@ void mark_if_cut(const fs::path& work) {
     const auto at = size - static_cast<off_t>(mark.size());
     if (at >= 0 && ::pread(log.get(), end.data(), end.size(), at) >= 0 && end == mark) return;
     write_all(log.get(), bytes_of(mark));
-}
-
-void remove_cgroups(const fs::path& work) {
-    std::error_code failure;
-    if (!fs::exists(work / names::kCgroups, failure)) return;
-    for (const std::string& path : split(read_file(work / names::kCgroups), '\n')) {
-        if (path.starts_with("/sys/fs/cgroup/")) ::rmdir(path.c_str());
-    }
 }
 
 }  // namespace
@@ -213,19 +197,48 @@ void LocalCluster::start_agent(const std::string& node_id) {
 
 void LocalCluster::remove(const std::string& node_id) {
     const fs::path directory = directory_of(node_id);
-    Watched watched;
-    {
+    const Watched watched = forget(node_id);
+    const bool was_stuck = [&] {
         const std::lock_guard lock(mutex_);
-        if (const auto found = watched_.find(node_id); found != watched_.end()) {
-            watched = std::move(found->second);
-            watched_.erase(found);
-        }
-    }
+        return stuck_.erase(node_id) > 0;
+    }();
     wake();
-    end_process(watched.process, watched.pid);
-    end_keeper(directory / names::kWork);
-    remove_cgroups(directory / names::kWork);
-    fs::remove_all(directory);
+    const fs::path work = directory / names::kWork;
+    const auto patience = was_stuck ? std::chrono::milliseconds(0) : kKillPatience;
+    try {
+        end_process(watched.process, watched.pid, patience);
+        reap(watched.process, watched.pid);
+        if (const auto keeper = read_process_id(work / names::kKeeperPid)) {
+            const UniqueFd process = open_process(*keeper);
+            const bool no_hope = was_stuck || says_it_hangs(work);
+            if (no_hope || !wait_for_end(process, kKeeperPatience)) {
+                kill_groups(work / names::kCgroups);
+                end_process(process, keeper->pid,
+                            no_hope ? std::chrono::milliseconds(0) : kKillPatience);
+            }
+        }
+        remove_groups(work / names::kCgroups);
+        fs::remove_all(directory);
+    } catch (const std::exception&) {
+        const std::lock_guard lock(mutex_);
+        stuck_.insert(node_id);
+        throw;
+    }
+}
+
+LocalCluster::Watched LocalCluster::forget(const std::string& node_id) {
+    const std::lock_guard lock(mutex_);
+    Watched watched;
+    if (const auto found = watched_.find(node_id); found != watched_.end()) {
+        watched = std::move(found->second);
+        watched_.erase(found);
+    }
+    if (watched.process.is_open()) return watched;
+    // An earlier removal has forgotten it and did not end it.
+    if (const auto agent = read_process_id(directory_of(node_id) / names::kAgentPid)) {
+        watched = {.process = open_process(*agent), .pid = agent->pid};
+    }
+    return watched;
 }
 
 std::optional<std::string> LocalCluster::left_log(const std::string& node_id) const {
@@ -236,7 +249,8 @@ std::optional<std::string> LocalCluster::left_log(const std::string& node_id) co
     }
     // A killed agent's keeper is still writing what was in the pipe.
     const auto keeper = read_process_id(work / names::kKeeperPid);
-    const bool has_ended = !keeper || wait_for_end(open_process(*keeper), kKeeperPatience);
+    const auto patience = says_it_hangs(work) ? std::chrono::seconds(0) : kKeeperPatience;
+    const bool has_ended = !keeper || wait_for_end(open_process(*keeper), patience);
     std::error_code failure;
     if (!fs::exists(work / names::kLog, failure)) return std::nullopt;
     if (keeper && has_ended) mark_if_cut(work);

@@ -16,6 +16,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -58,14 +59,16 @@ class LocalCluster final : public Cluster {
     std::filesystem::path directory_of(const std::string& node_id) const;
     void adopt();
     void start_agent(const std::string& node_id);
+    Watched forget(const std::string& node_id);
     void watch(std::stop_token stop);
     std::vector<NodeGone> newly_gone();
     void wake() const;
 
     const LocalClusterOptions options_;
     const std::function<void(NodeGone)> gone_;
-    mutable std::mutex mutex_;  // Guards watched_.
+    mutable std::mutex mutex_;  // Guards watched_ and stuck_.
     std::map<std::string, Watched> watched_;
+    std::set<std::string> stuck_;  // A removal of them has failed.
     UniqueFd wake_fd_;
     std::jthread watcher_;  // Last: it uses all of the above.
 };

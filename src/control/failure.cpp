@@ -91,19 +91,20 @@ bool merge(Node& node, const spec::NodeReport& heard, TimePoint now) {
     return news;
 }
 
-std::string failure_reason(const Job& job) {
+std::string failure_reason(const Job& job, const std::string& also) {
     const Node* failed = first_to_fail(job);
     const std::string lost = losses(job);
     if (failed == nullptr || job.cause == EndCause::node_lost) {
-        const std::string also =
+        const std::string failure =
             failed ? fmt::format("; {}: {}", failed->host, text_of(failed->report)) : "";
-        return cut("InternalServerError: " + lost + also, kFailureReasonBytesMax);
+        return cut("InternalServerError: " + lost + failure + also, kFailureReasonBytesMax);
     }
     const spec::NodeReport& report = failed->report;
     std::string after;
     if (ended_badly(report)) after += fmt::format(", exit code: {}", report.exit_code);
     if (job.nodes.size() > 1) after += fmt::format(", on {}", failed->host);
     if (!lost.empty()) after += "; " + cut(lost, kFailureReasonBytesMax / 4);
+    after += cut(also, kFailureReasonBytesMax / 4);
     const std::string before = kind_of(report) + ": ";
     return before + cut(text_of(report), kFailureReasonBytesMax - before.size() - after.size()) +
            after;

@@ -46,6 +46,10 @@ Json write(const NodeRemoved& input) {
     return Json::object({{"kind", "NodeRemoved"}, {"node_id", input.node_id}});
 }
 
+Json write(const NodeStuck& input) {
+    return Json::object({{"kind", "NodeStuck"}, {"node_id", input.node_id}, {"why", input.why}});
+}
+
 Json write(const Tick&) {
     return Json::object({{"kind", "Tick"}});
 }
@@ -87,6 +91,7 @@ Input input_from_json(const Json& json) {
     }
     if (kind == "NodeLost") return NodeLost{.node_id = text("node_id"), .why = text("why")};
     if (kind == "NodeRemoved") return NodeRemoved{.node_id = text("node_id")};
+    if (kind == "NodeStuck") return NodeStuck{.node_id = text("node_id"), .why = text("why")};
     if (kind == "Tick") return Tick{};
     throw Error(ErrorCode::invalid_argument, fmt::format("there is no input '{}'", kind));
 }

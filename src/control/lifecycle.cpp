@@ -174,6 +174,29 @@ void remove_overdue(Change& change, Job& job) {
     }
 }
 
+std::string remains_of(const Job& job) {
+    std::string text;
+    for (const Node& node : job.nodes) {
+        if (node.gone || node.stuck_why.empty()) continue;
+        text += "; node " + node.host + " needs attention: " + node.stuck_why;
+    }
+    return text;
+}
+
+// In the job's present state, with another message: whoever waits for its end sees what it waits
+// for.
+void show_stuck(Change& change, Job& job) {
+    const std::string remains = remains_of(job);
+    if (!remains.empty()) {
+        change.move(job, job.status, job.secondary, "Waiting for the end of the job" + remains);
+    }
+}
+
+// It was killed and never runs again, though it is not gone.
+bool is_over(const Node& node, TimePoint now) {
+    return node.gone || (node.stuck_since && now >= *node.stuck_since + kStuckGrace);
+}
+
 std::string losses(const Job& job) {
     std::string text;
     for (const Node& node : job.nodes) {
@@ -182,12 +205,12 @@ std::string losses(const Job& job) {
             text += "; node " + node.host + " could not finish: " + node.report.failure;
         }
     }
-    return text;
+    return text + remains_of(job);
 }
 
 void finish(Change& change, Job& job) {
     if (is_failing(job)) {
-        job.failure_reason = failure_reason(job);
+        job.failure_reason = failure_reason(job, remains_of(job));
         change.move(job, "Failed", "Failed", "Training job failed");
     } else if (job.cause == EndCause::max_runtime) {
         change.move(job, "Stopped", "MaxRuntimeExceeded",
@@ -195,7 +218,7 @@ void finish(Change& change, Job& job) {
     } else if (job.cause == EndCause::stop_requested) {
         change.move(job, "Stopped", "Stopped", "Training job stopped" + losses(job));
     } else {
-        change.move(job, "Completed", "Completed", "Training job completed");
+        change.move(job, "Completed", "Completed", "Training job completed" + remains_of(job));
     }
     job.transitions.back().end = job.transitions.back().start;
     // The end of the work, not of the cleaning up: what is billed ends here.
@@ -211,7 +234,10 @@ bool is_live(const Node& node) {
 }
 
 void advance(Change& change, Job& job) {
-    if (job.is_terminal()) return;
+    if (job.is_terminal()) {
+        remove_overdue(change, job);
+        return;
+    }
     if (job.nodes.empty()) {
         if (job.cause == EndCause::none) return;
         change.move(job, "Stopping", "Stopping", "Stopping the training job");
@@ -228,18 +254,29 @@ void advance(Change& change, Job& job) {
         release_when_finished(change, job);
     }
     remove_overdue(change, job);
-    if (all_nodes(job, [](const Node& node) { return node.gone; })) finish(change, job);
+    if (all_nodes(job, [&](const Node& node) { return is_over(node, change.now); })) {
+        finish(change, job);
+    } else {
+        show_stuck(change, job);
+    }
 }
 
 std::optional<TimePoint> next_deadline(const Job& job, TimePoint now) {
-    if (job.is_terminal() || job.nodes.empty()) return std::nullopt;
+    if (job.nodes.empty()) return std::nullopt;
     std::optional<TimePoint> next;
     const auto consider = [&next, now](TimePoint when) {
         if (when > now) next = next ? std::min(*next, when) : when;
     };
+    if (job.is_terminal()) {
+        for (const Node& node : job.nodes) {
+            if (const auto limit = removal_limit(node)) consider(*limit);
+        }
+        return next;
+    }
     if (is_limited(job)) consider(runtime_limit(job));
     for (const Node& node : job.nodes) {
         if (const auto limit = removal_limit(node)) consider(*limit);
+        if (node.stuck_since && !node.gone) consider(*node.stuck_since + kStuckGrace);
         if (job.released_at) continue;
         if (!is_live(node) || node.report.phase >= NodePhase::uploaded) continue;
         if (node.stop == StopOrder::stop && !node.report.ended) consider(stop_limit(node));

@@ -21,8 +21,8 @@ std::optional<TimePoint> next_deadline(const Job& job, TimePoint now);
 void schedule(Change& change);
 int slots_used(const State& state);
 
-// FailureReason of a job whose cause is a failure: who, what, and how it ended.
-std::string failure_reason(const Job& job);
+// FailureReason of a job whose cause is a failure: who, what, and how it ended, and `also`.
+std::string failure_reason(const Job& job, const std::string& also = "");
 
 // Merges what was heard into what is known; true when something is new.
 bool merge(Node& node, const spec::NodeReport& heard, TimePoint now);

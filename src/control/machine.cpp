@@ -21,14 +21,20 @@ struct Place {
     Node* node = nullptr;
 };
 
-// A node that something can still happen to.
-std::optional<Place> place_of(State& state, const std::string& node_id) {
+// A node that is not gone.
+std::optional<Place> remains_of(State& state, const std::string& node_id) {
     const auto found = state.jobs.find(job_name_of(node_id));
-    if (found == state.jobs.end() || found->second.is_terminal()) return std::nullopt;
+    if (found == state.jobs.end()) return std::nullopt;
     for (Node& node : found->second.nodes) {
         if (node.id == node_id && !node.gone) return Place{.job = &found->second, .node = &node};
     }
     return std::nullopt;
+}
+
+// A node that something can still happen to.
+std::optional<Place> place_of(State& state, const std::string& node_id) {
+    const auto place = remains_of(state, node_id);
+    return place && !place->job->is_terminal() ? place : std::nullopt;
 }
 
 void handle(Change& change, const NodeReported& input) {
@@ -53,7 +59,7 @@ void handle(Change& change, const NodeLost& input) {
 }
 
 void handle(Change& change, const NodeRemoved& input) {
-    const auto place = place_of(change.state, input.node_id);
+    const auto place = remains_of(change.state, input.node_id);
     if (!place) return;
     Node& node = *place->node;
     if (is_live(node) && !node.released) {  // Nobody asked for it; it is lost all the same.
@@ -62,12 +68,22 @@ void handle(Change& change, const NodeRemoved& input) {
     }
     node.gone = true;
     change.changed(*place->job);
+    change.reschedule = change.reschedule || place->job->is_terminal();
+    advance(change, *place->job);
+}
+
+void handle(Change& change, const NodeStuck& input) {
+    const auto place = place_of(change.state, input.node_id);
+    if (!place) return;
+    place->node->stuck_why = repair_utf8(input.why);
+    if (!place->node->stuck_since) place->node->stuck_since = change.now;
+    change.changed(*place->job);
     advance(change, *place->job);
 }
 
 void handle(Change& change, const Tick&) {
     for (auto& [name, job] : change.state.jobs) {
-        if (job.is_terminal()) continue;
+        if (job.is_settled()) continue;
         advance(change, job);
         if (const auto deadline = next_deadline(job, change.now))
             change.emit(WakeAt{.when = *deadline});
@@ -115,6 +131,11 @@ bool Job::is_terminal() const {
     return status == "Completed" || status == "Failed" || status == "Stopped";
 }
 
+int Job::nodes_left() const {
+    return static_cast<int>(
+        std::count_if(nodes.begin(), nodes.end(), [](const Node& node) { return !node.gone; }));
+}
+
 std::vector<Output> step(State& state, const Input& input, TimePoint now) {
     Change change(state, now);
     std::visit([&change](const auto& what) { handle(change, what); }, input);
@@ -125,10 +146,10 @@ std::vector<Output> step(State& state, const Input& input, TimePoint now) {
 std::vector<Output> recover(const State& state, TimePoint now) {
     std::vector<Output> outputs;
     for (const auto& [name, job] : state.jobs) {
-        if (job.is_terminal()) continue;
+        if (job.is_settled()) continue;
         for (const Node& node : job.nodes) {
             if (node.gone) continue;
-            if (!is_live(node)) {
+            if (!is_live(node) || job.is_terminal()) {
                 outputs.emplace_back(RemoveNode{.node_id = node.id});
             } else if (node.report.phase == spec::NodePhase::launching && !node.released) {
                 // Only a node never heard of is launched: one that was runs, or is lost.

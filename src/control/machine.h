@@ -18,7 +18,10 @@
 //   * Its agent is gone or silent without that. NodeLost.
 //   * It is released and still there after kReleaseGrace.
 //
-// and each is answered by RemoveNode, and is gone when NodeRemoved says so.
+// and each is answered by RemoveNode, and is gone when NodeRemoved says so. Where a process hangs
+// in the kernel that cannot be (NodeStuck): after kStuckGrace the job is over all the same, says
+// why, and the node keeps its slot and its address until it is gone. What hangs was killed: it runs
+// no instruction of the job any more.
 //
 // Owned by the service's loop thread.
 #pragma once
@@ -43,6 +46,7 @@ constexpr std::chrono::seconds kReleaseGrace{30};  // For an agent to clean up a
 constexpr std::chrono::seconds kRemoveRetry{10};   // Until a removal not confirmed is asked again.
 constexpr std::chrono::seconds kStopSlack{60};     // Beyond a stop's grace, until it is a kill.
 constexpr std::chrono::seconds kKillGrace{30};     // For an agent to report the end after a kill.
+constexpr std::chrono::seconds kStuckGrace{10};    // For what hangs to end before its job does.
 constexpr int kQueuedJobsMax = 10'000;
 constexpr int kTagsMax = 50;  // Of one job.
 constexpr int kFailureReasonBytesMax = 1024;
@@ -77,7 +81,9 @@ struct Node {
     bool left = false;  // Its agent has ended after its release.
     bool lost = false;  // Its agent is gone or silent, and should not be.
     std::string lost_why = {};
-    bool gone = false;                              // Nothing of it runs.
+    bool gone = false;           // Nothing of it runs.
+    std::string stuck_why = {};  // Why it cannot be removed, if it cannot.
+    std::optional<TimePoint> stuck_since = {};
     TimePoint ordered_at = {};                      // Of its last order, or of its removal's.
     std::optional<TimePoint> stop_ordered_at = {};  // Of the first order to stop.
     std::optional<TimePoint> failed_at = {};        // By itself, not dragged down by others.
@@ -107,13 +113,16 @@ struct Job {
     spec::JobCredentials credentials;
 
     bool is_terminal() const;
+    int nodes_left() const;  // That are not gone.
+    // Over, and with nothing left that holds a slot.
+    bool is_settled() const { return is_terminal() && nodes_left() == 0; }
     Json to_json() const;  // The durable form, docs/formats/state.md.
     static Job from_json(const Json& json);
 };
 
 struct State {
     Settings settings;
-    // By name: every job that is not over, and of those that are, the one that an API command is
+    // By name: every job that is not settled, and of those that are, the one that an API command is
     // about. Others that are over may be here or not; nothing depends on them.
     std::map<std::string, Job> jobs;
     std::int64_t next_number = 1;
@@ -151,10 +160,14 @@ struct NodeLost {  // The agent is gone, or silent for too long. Its log has bee
 struct NodeRemoved {  // A RemoveNode has been carried out: nothing of the node runs any more.
     std::string node_id;
 };
+struct NodeStuck {  // A RemoveNode does not work: something of the node does not end.
+    std::string node_id;
+    std::string why;  // "process 4711 (cat) hangs in the kernel in request_wait_answer"
+};
 struct Tick {};
 
 using Input = std::variant<CreateJob, StopJob, AddTags, DeleteTags, NodeReported, NodeLost,
-                           NodeRemoved, Tick>;
+                           NodeRemoved, NodeStuck, Tick>;
 
 Json to_json(const Input& input);  // For the log of inputs.
 Input input_from_json(const Json& json);

@@ -190,6 +190,7 @@ TEST(Inputs, survive_being_stored) {
         NodeReported{.report = {.node_id = "n", .phase = NodePhase::uploaded, .ended = true}},
         NodeLost{.node_id = "n", .why = "w"},
         NodeRemoved{.node_id = "n"},
+        NodeStuck{.node_id = "n", .why = "w"},
         Tick{},
     };
     ASSERT_EQ(inputs.size(), std::variant_size_v<Input>);

@@ -35,8 +35,9 @@ std::optional<std::string> free_address(const spec::Subnet& subnet, std::uint64_
 std::set<std::string> addresses_used(const State& state) {
     std::set<std::string> used;
     for (const auto& [name, job] : state.jobs) {
-        if (job.is_terminal()) continue;
-        for (const Node& node : job.nodes) used.insert(node.address);
+        for (const Node& node : job.nodes) {
+            if (!job.is_terminal() || !node.gone) used.insert(node.address);
+        }
     }
     return used;
 }
@@ -72,12 +73,27 @@ bool start(Change& change, Job& job) {
     return true;
 }
 
+// What a waiting job should know of slots that nobody uses and nobody gets.
+std::string held_by_remains(const State& state) {
+    std::string text;
+    for (const auto& [name, job] : state.jobs) {
+        if (!job.is_terminal() || job.nodes_left() == 0) continue;
+        text += fmt::format("; {} of the {} slots held by what remains of {}, which is over",
+                            job.nodes_left(), state.settings.slots, name);
+    }
+    return text;
+}
+
 }  // namespace
 
 int slots_used(const State& state) {
     int used = 0;
     for (const auto& [name, job] : state.jobs) {
-        if (!job.is_terminal() && !job.nodes.empty()) used += job.spec.instance_count;
+        if (job.is_terminal()) {
+            used += job.nodes_left();
+        } else if (!job.nodes.empty()) {
+            used += job.spec.instance_count;
+        }
     }
     return used;
 }
@@ -92,6 +108,7 @@ void schedule(Change& change) {
     const int slots = change.state.settings.slots;
     int free = slots - slots_used(change.state);
     bool held_up = false;
+    const std::string remains = waiting.empty() ? "" : held_by_remains(change.state);
     for (Job* job : waiting) {
         const int wanted = job->spec.instance_count;
         if (wanted > slots) {  // There were more slots when it was accepted; there may be again.
@@ -103,7 +120,8 @@ void schedule(Change& change) {
         }
         held_up = held_up || wanted > free || !start(change, *job);
         if (held_up) {
-            change.move(*job, "InProgress", "Pending", "Training job waiting for capacity");
+            change.move(*job, "InProgress", "Pending",
+                        "Training job waiting for capacity" + remains);
         } else {
             free -= wanted;
         }

@@ -61,9 +61,11 @@ Json node_to_json(const Node& node) {
                               {"lost", node.lost},
                               {"lost_why", node.lost_why},
                               {"gone", node.gone},
+                              {"stuck_why", node.stuck_why},
                               {"ordered_at_ms", to_ms(node.ordered_at)}});
     set_time(json, "stop_ordered_at_ms", node.stop_ordered_at);
     set_time(json, "failed_at_ms", node.failed_at);
+    set_time(json, "stuck_since_ms", node.stuck_since);
     return json;
 }
 
@@ -81,6 +83,8 @@ Node node_from_json(const Json& json) {
             .lost = json.at("lost").as_bool(),
             .lost_why = json.at("lost_why").as_string(),
             .gone = json.at("gone").as_bool(),
+            .stuck_why = json.get_string("stuck_why"),
+            .stuck_since = get_time(json, "stuck_since_ms"),
             .ordered_at = time_from_ms(json.at("ordered_at_ms").as_int()),
             .stop_ordered_at = get_time(json, "stop_ordered_at_ms"),
             .failed_at = get_time(json, "failed_at_ms")};

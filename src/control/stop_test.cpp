@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "control/lifecycle.h"
 #include "control/testing.h"
 
 namespace gruca::control {
@@ -131,6 +132,71 @@ TEST_F(Control, a_stop_that_is_ignored_becomes_a_kill_and_then_a_removal) {
     wait(kReleaseGrace);
     EXPECT_EQ(said<RemoveNode>().size(), 1u);
     EXPECT_EQ(job("llm").status, "Stopped");
+}
+
+TEST_F(Control, what_hangs_in_the_kernel_is_named_ends_no_later_and_keeps_its_slot) {
+    removes = false;
+    create("llm", 2);
+    create("next", 4);
+    train("llm");
+    stop("llm");
+    end_program("llm", 1, 137);
+    end_program("llm", 2, 0);
+    report_all("llm", NodePhase::uploaded);
+    report("llm", 1, NodePhase::assembled);
+    leave("llm");
+    happen(NodeRemoved{.node_id = id("llm", 2)});
+    const NodeStuck stuck{.node_id = id("llm", 1), .why = "process 7 (cat) hangs in the kernel"};
+    happen(stuck);
+    EXPECT_EQ(job("llm").status, "Stopping");
+    EXPECT_THAT(job("llm").transitions.back().message,
+                HasSubstr("algo-1 needs attention: process 7 (cat)"));
+    wait(kStuckGrace - 1s);
+    happen(stuck);  // Said again every time that it is tried.
+    EXPECT_EQ(job("llm").status, "Stopping");
+    wait(1s);
+    EXPECT_EQ(job("llm").status, "Stopped");
+    EXPECT_THAT(job("llm").transitions.back().message, HasSubstr("process 7 (cat)"));
+    EXPECT_EQ(slots_used(state), 1);
+    EXPECT_THAT(job("next").transitions.back().message,
+                HasSubstr("1 of the 4 slots held by what remains of llm"));
+    create("small", 3);
+    EXPECT_THAT(story("small"), ElementsAre("Starting", "Pending"));
+
+    const Json over = job("llm").to_json();
+    wait(kRemoveRetry);
+    EXPECT_EQ(said<RemoveNode>().size(), 1u) << "asked for also when the job is over";
+    EXPECT_FALSE(said<WakeAt>().empty());
+    happen(stuck);
+    EXPECT_EQ(Job::from_json(over).nodes[0].stuck_why, stuck.why);
+    int asked = 0;
+    for (const Output& output : recover(state, now)) {
+        asked += std::holds_alternative<RemoveNode>(output) ? 1 : 0;
+    }
+    EXPECT_EQ(asked, 1) << "after a restart too";
+    happen(NodeRemoved{.node_id = id("llm", 1)});
+    EXPECT_EQ(job("llm").status, "Stopped");
+    EXPECT_EQ(slots_used(state), 4);
+    EXPECT_EQ(said<LaunchNode>().size(), 4u);
+}
+
+TEST_F(Control, a_failed_job_and_a_completed_one_say_what_hangs) {
+    removes = false;
+    create("lost");
+    train("lost");
+    lose("lost", 1);
+    happen(NodeStuck{.node_id = id("lost", 1), .why = "process 7 (cat) hangs in the kernel"});
+    wait(kStuckGrace);
+    EXPECT_EQ(job("lost").status, "Failed");
+    EXPECT_THAT(job("lost").failure_reason, HasSubstr("its agent died"));
+    EXPECT_THAT(job("lost").failure_reason, HasSubstr("process 7 (cat) hangs"));
+    create("good");
+    run_to_end("good");
+    happen(NodeStuck{.node_id = id("good", 1), .why = "process 8 (cat) hangs in the kernel"});
+    wait(kStuckGrace);
+    EXPECT_EQ(job("good").status, "Completed");
+    EXPECT_THAT(job("good").transitions.back().message, HasSubstr("process 8 (cat)"));
+    EXPECT_EQ(job("good").failure_reason, "");
 }
 
 TEST_F(Control, a_job_at_its_maximum_runtime_is_stopped_not_failed) {

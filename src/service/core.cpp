@@ -82,6 +82,10 @@ void Core::start(CoreOptions options, const ClusterMaker& make_cluster) {
                    .removed =
                        [this](const std::string& node_id) {
                            tell(control::NodeRemoved{.node_id = node_id});
+                       },
+                   .stuck =
+                       [this](const cluster::NodeGone& stuck) {
+                           tell(control::NodeStuck{.node_id = stuck.node_id, .why = stuck.why});
                        }});
     remove_orphans();
     for (const auto& [name, job] : state_.jobs) {
@@ -241,7 +245,7 @@ void Core::recall(const control::Input& input) {
 void Core::forget_what_is_over(const Changes& changes) {
     const auto forget = [this](const std::string& name) {
         const auto found = state_.jobs.find(name);
-        if (found != state_.jobs.end() && found->second.is_terminal()) state_.jobs.erase(found);
+        if (found != state_.jobs.end() && found->second.is_settled()) state_.jobs.erase(found);
     };
     for (const JobRow& row : changes.jobs) forget(row.summary.name);
     for (const std::string& name : recalled_) forget(name);

@@ -13,7 +13,7 @@ JobSummary summary_of(const control::Job& job) {
             .instances = job.spec.instance_count,
             .status = job.status,
             .secondary = job.secondary,
-            .over = job.is_terminal(),
+            .over = job.is_settled(),
             .created = job.created,
             .modified = job.modified,
             .training_started = job.training_started,
@@ -22,7 +22,7 @@ JobSummary summary_of(const control::Job& job) {
 
 void JobBoard::publish(const control::Job& job) {
     const auto copy = std::make_shared<const control::Job>(job);
-    const bool over = job.is_terminal();
+    const bool over = job.is_settled();
     const std::lock_guard lock(mutex_);
     for (std::size_t i = 0; i < job.nodes.size(); ++i) {
         if (over) {

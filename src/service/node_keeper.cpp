@@ -59,7 +59,7 @@ void NodeKeeper::remove(const std::string& node_id) {
     enqueue(node_id, [this, node_id] {
         if (const auto error = run_guarded([&] { cluster_->remove(node_id); })) {
             log_error("node {} cannot be removed now: {}", node_id, error->what());
-            return;
+            return events_.stuck({.node_id = node_id, .why = error->message()});
         }
         if (const auto error = run_guarded([&] { remove_parts(node_id); })) {
             log_warning("parts of outputs stay in the store: {}", error->what());

@@ -36,6 +36,7 @@ using ClusterMaker = std::function<std::unique_ptr<cluster::Cluster>(NodeListene
 struct NodeEvents {
     NodeListener lost;  // Gone, or could not be started; its log is saved.
     std::function<void(const std::string& node_id)> removed;  // Nothing of it runs any more.
+    NodeListener stuck;                                       // A removal does not work.
 };
 
 constexpr std::size_t kNodeLanes = 4;
@@ -54,7 +55,7 @@ class NodeKeeper {
     NodeKeeper& operator=(const NodeKeeper&) = delete;
 
     void launch(const spec::NodeConfig& config);
-    // A removal that fails is logged and not told of: control asks again.
+    // A removal that fails is told as stuck: control asks again.
     void remove(const std::string& node_id);
     // The node is gone or silent: saves its log, then tells.
     void give_up(const cluster::NodeGone& gone);

@@ -128,6 +128,11 @@ CoreOptions Service::core_options(const ServiceOptions& options) const {
         core.node_config.network->endpoint =
             fmt::format("http://{}:{}", options.network->gateway, server_->port());
     }
+    constexpr std::uint64_t kMebibyte = 1u << 20;
+    core.node_config.limits = {
+        .memory_bytes = kMebibyte * static_cast<std::uint64_t>(settings_.job_memory),
+        .memory_reserve_bytes = kMebibyte * static_cast<std::uint64_t>(settings_.memory_reserve),
+        .processes = settings_.job_processes};
     core.node_config.hidden_paths = options.hidden_paths;
     core.node_config.hidden_paths.push_back(data_dir_.path().string());
     return core;

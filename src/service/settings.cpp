@@ -12,6 +12,8 @@ namespace gruca::service {
 namespace {
 
 constexpr int kSlotsMax = 10'000;
+constexpr int kMebibytesMax = 1 << 30;
+constexpr int kJobMemoryMin = 16;  // MiB. With less not even a shell starts.
 
 std::string flag_of(std::string name) {
     std::replace(name.begin(), name.end(), '_', '-');
@@ -48,6 +50,11 @@ void require_valid(const ServiceSettings& settings) {
     require_between("--slots", settings.slots, 1, kSlotsMax);
     require_between("--stop-grace", settings.stop_grace, 0, 86400);
     require_between("--heartbeat-lost", settings.heartbeat_lost, 1, 86400);
+    if (settings.job_memory != 0) {
+        require_between("--job-memory", settings.job_memory, kJobMemoryMin, kMebibytesMax);
+    }
+    require_between("--memory-reserve", settings.memory_reserve, 0, kMebibytesMax);
+    require_between("--job-processes", settings.job_processes, 16, 4'194'304);
     const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
     if (settings.account.size() != 12 ||
         !std::all_of(settings.account.begin(), settings.account.end(), is_digit)) {

@@ -19,6 +19,9 @@ struct ServiceSettings {
     int stop_grace = 120;
     int heartbeat_lost = 30;
     std::string job_network = "auto";
+    int job_memory = 0;
+    int memory_reserve = 1024;
+    int job_processes = 16384;
     bool aws_profile = true;
 
     template <class Visitor>
@@ -40,6 +43,14 @@ struct ServiceSettings {
         visit("job_network", job_network,
               "The network that jobs have for themselves: auto takes a free subnet where the "
               "service may, none lets jobs share the machine's, and 10.77.0.0/16 names one.");
+        visit("job_memory", job_memory,
+              "MiB of memory that one instance may use; 0: no limit of its own.");
+        visit("memory_reserve", memory_reserve,
+              "MiB of the machine's memory, half of it at most, that all instances together leave "
+              "to others; 0: none.");
+        visit("job_processes", job_processes,
+              "Processes and threads that one instance may have; never more than a quarter of the "
+              "machine's process ids.");
         visit("aws_profile", aws_profile, "Write the profile `gruca` into the user's AWS files.");
     }
 };

@@ -50,7 +50,12 @@ TEST(ServiceSettingsTest, values_out_of_range_are_refused_by_name) {
     EXPECT_THAT(refusal("--port=70000"), HasSubstr("--port"));
     EXPECT_THAT(refusal("--slots=0"), HasSubstr("--slots"));
     EXPECT_THAT(refusal("--region=Mars 1"), HasSubstr("--region"));
+    EXPECT_THAT(refusal("--job-memory=1"), HasSubstr("--job-memory"));
+    EXPECT_THAT(refusal("--memory-reserve=-1"), HasSubstr("--memory-reserve"));
+    EXPECT_THAT(refusal("--job-processes=1"), HasSubstr("--job-processes"));
     EXPECT_EQ(refusal("--slots=8"), "accepted");
+    EXPECT_EQ(refusal("--job-memory=0"), "accepted");
+    EXPECT_EQ(refusal("--memory-reserve=0"), "accepted");
 }
 
 TEST(ServiceSettingsTest, help_names_every_flag) {

@@ -104,6 +104,19 @@ NodeNetwork NodeNetwork::from_json(const Json& json) {
             .endpoint = json.at("endpoint").as_string()};
 }
 
+Json NodeLimits::to_json() const {
+    return Json::object({{"memory_bytes", memory_bytes},
+                         {"memory_reserve_bytes", memory_reserve_bytes},
+                         {"processes", processes}});
+}
+
+NodeLimits NodeLimits::from_json(const Json& json) {
+    return {.memory_bytes = static_cast<std::uint64_t>(json.at("memory_bytes").as_int()),
+            .memory_reserve_bytes =
+                static_cast<std::uint64_t>(json.at("memory_reserve_bytes").as_int()),
+            .processes = static_cast<int>(json.at("processes").as_int())};
+}
+
 Json NodeConfig::to_json() const {
     Json json = Json::object({{"node_id", node_id},
                               {"endpoint", endpoint},
@@ -113,6 +126,7 @@ Json NodeConfig::to_json() const {
                               {"work_dir", work_dir},
                               {"store_uri", store_uri},
                               {"hidden_paths", spec::to_json(hidden_paths)}});
+    json.set("limits", limits.to_json());
     if (network) json.set("network", network->to_json());
     return json;
 }
@@ -126,6 +140,7 @@ NodeConfig NodeConfig::from_json(const Json& json) {
                       .work_dir = json.at("work_dir").as_string(),
                       .store_uri = json.at("store_uri").as_string(),
                       .hidden_paths = texts_from_json(json.at("hidden_paths"))};
+    if (const Json* given = json.find("limits")) config.limits = NodeLimits::from_json(*given);
     if (const Json* given = json.find("network")) config.network = NodeNetwork::from_json(*given);
     return config;
 }

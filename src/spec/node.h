@@ -40,6 +40,17 @@ struct NodeNetwork {
     static NodeNetwork from_json(const Json& json);
 };
 
+// What a node may take of its machine.
+struct NodeLimits {
+    std::uint64_t memory_bytes = 0;          // Of the node. 0: only the limit of all nodes.
+    std::uint64_t memory_reserve_bytes = 0;  // What all nodes together leave. 0: no limit.
+    int processes = 16384;                   // And threads. The agent may allow fewer.
+
+    Json to_json() const;
+    static NodeLimits from_json(const Json& json);
+    friend bool operator==(const NodeLimits&, const NodeLimits&) = default;
+};
+
 // The file (mode 0600) that a node's agent is started with.
 struct NodeConfig {
     std::string node_id;   // "<job>-algo-1-<6 hex>", unique for ever.
@@ -51,6 +62,7 @@ struct NodeConfig {
     std::string store_uri;  // "file:///…": the object store of buckets.
     std::vector<std::string> hidden_paths;  // Hidden from jobs: the service's data, AWS files, …
     std::optional<NodeNetwork> network = {};  // Nothing: jobs share the machine's network.
+    NodeLimits limits = {};
 
     Json to_json() const;
     static NodeConfig from_json(const Json& json);

@@ -83,9 +83,11 @@ TEST(Node, a_config_survives_the_wire) {
                             .secret_key = "SK",
                             .work_dir = "/w",
                             .store_uri = "file:///s",
-                            .hidden_paths = {"/a", "/b"}};
+                            .hidden_paths = {"/a", "/b"},
+                            .limits = {.memory_bytes = 1, .processes = 2}};
     EXPECT_EQ(over_the_wire(config).to_json(), config.to_json());
     EXPECT_EQ(over_the_wire(config).hidden_paths, config.hidden_paths);
+    EXPECT_EQ(over_the_wire(config).limits, config.limits);
 }
 
 TEST(Node, every_phase_and_stop_order_is_known_by_its_name) {

@@ -213,8 +213,10 @@ def stuck(file):
 
 def stuck_child(file):
     """Ends, and leaves a child that hangs in the kernel."""
-    in_child(lambda: open(file, "rb", buffering=0).read(1))
-    time.sleep(0.5)
+    child = in_child(lambda: open(file, "rb", buffering=0).read(1))
+    while "wait" not in pathlib.Path(f"/proc/{child}/wchan").read_text():
+        time.sleep(0.05)
+    time.sleep(1)  # Until its file system has taken the request: from then on nobody can kill it.
     up()
 
 

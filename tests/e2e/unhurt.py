@@ -30,7 +30,7 @@ def marked(service):
 def groups(service):
     """Of this service's nodes: another one may run on this machine."""
     roots = [pathlib.Path("/sys/fs/cgroup"), *pathlib.Path("/sys/fs/cgroup").glob("*/")]
-    return [root / f"gruca-{name}" for root in roots for name in service.node_names if (root / f"gruca-{name}").exists()]
+    return [root / "gruca" / name for root in roots for name in service.node_names if (root / "gruca" / name).exists()]
 
 
 def links_of(*words):

@@ -9,6 +9,17 @@ namespace gruca::sim {
 using control::Job;
 using control::Node;
 
+namespace {
+
+// What is fixed once a job is over: all but what still happens to nodes that did not end.
+Json outcome_of(const Job& job) {
+    Json json = job.to_json();
+    json.set("nodes", Json());
+    return json;
+}
+
+}  // namespace
+
 void World::require(bool condition, const std::string& what) const {
     if (!condition) throw Broken(fmt::format("seed {}, at {}: {}", seed_, iso8601(now_), what));
 }
@@ -19,6 +30,10 @@ void World::check() {
     for (const auto& [name, job] : state_.jobs) {
         if (job.is_terminal()) {
             check_terminal(job);
+            slots += job.nodes_left();
+            for (const Node& node : job.nodes) {
+                if (!node.gone) require(addresses.insert(node.address).second, "used twice");
+            }
             continue;
         }
         check_row(job);
@@ -53,7 +68,8 @@ void World::check_row(const Job& job) const {
 void World::check_terminal(const Job& job) {
     const std::string& name = job.spec.name;
     for (const Node& node : job.nodes) {
-        require(node.gone, "a job is over and not all its nodes are gone: " + name);
+        require(node.gone || node.stuck_since,
+                "a job is over and not all its nodes are gone: " + name);
         const auto agent = agents_.find(node.id);
         require(agent == agents_.end() || !agent->second.running,
                 "a job is over and something of it runs: " + node.id);
@@ -69,7 +85,7 @@ void World::check_terminal(const Job& job) {
         return;
     }
     check_row(job);
-    kept->second = job.to_json();
+    kept->second = outcome_of(job);
     ++census_[job.secondary];
     if (job.status != "Completed") return;
     for (const Node& node : job.nodes) {
@@ -85,11 +101,12 @@ void World::check_rest() const {
     std::set<std::string> ids;
     for (const auto& [name, row] : rows_) {
         const Job job = Job::from_json(row);
-        require(!job.is_terminal() || terminal_.at(name) == row,
+        require(!job.is_terminal() || terminal_.at(name) == outcome_of(job),
                 "a job that was over changed: " + name);
         for (const Node& node : job.nodes) {
             require(ids.insert(node.id).second, "two nodes have one name: " + node.id);
         }
+        require(job.nodes_left() == 0, "a node was never removed: " + name);
         require(job.is_terminal(), fmt::format("{} ended as {}, {}", name, job.status,
                                                job.transitions.back().message));
     }

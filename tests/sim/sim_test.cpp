@@ -35,7 +35,7 @@ TEST(Simulation, the_promises_of_control_hold_in_every_world) {
     for (const auto& [what, count] : census) std::cout << what << " " << count << "\n";
     if (seeds < 20) return;
     for (const char* what : {"Completed", "Failed", "Stopped", "MaxRuntimeExceeded", "crash",
-                             "unheard", "death", "cut", "silent", "refused", "recalled"}) {
+                             "unheard", "death", "cut", "silent", "stuck", "refused", "recalled"}) {
         EXPECT_GT(census[what], 0) << "no world saw this: " << what;
     }
 }

@@ -131,7 +131,7 @@ void World::recall(const control::Input& input) {
 }
 
 void World::forget_what_is_over() {
-    std::erase_if(state_.jobs, [](const auto& entry) { return entry.second.is_terminal(); });
+    std::erase_if(state_.jobs, [](const auto& entry) { return entry.second.is_settled(); });
 }
 
 void World::persist(const std::vector<control::Output>& outputs) {
@@ -184,7 +184,7 @@ void World::restart() {
     for (const auto& [name, row] : rows_) {
         Job job = Job::from_json(Json::parse(row.dump()));
         again.next_number = std::max(again.next_number, job.number + 1);
-        if (!job.is_terminal()) again.jobs.emplace(name, std::move(job));
+        if (!job.is_settled()) again.jobs.emplace(name, std::move(job));
     }
     state_ = std::move(again);
     up_ = true;
@@ -227,7 +227,14 @@ void World::launch(const std::string& id, const std::string& job) {
 void World::remove(const std::string& id) {
     if (chance(trouble_ * 0.1)) return;  // It did not work; control asks again.
     Agent& agent = agents_[id];
+    if (!agent.removed && chance(trouble_ * 0.05)) agent.stuck = true;
     agent.running = agent.alive = false;
+    if (agent.stuck) {
+        ++census_["stuck"];
+        agent.stuck = !chance(0.1);
+        take(control::NodeStuck{.node_id = id, .why = "process 7 hangs in the kernel"});
+        return;
+    }
     agent.removed = true;
     take(control::NodeRemoved{.node_id = id});
 }

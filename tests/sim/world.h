@@ -45,6 +45,7 @@ class World {
         bool alive = false;    // It polls, works and reports.
         bool removed = false;  // Must never run again.
         bool deaf = false;     // Ignores an order to stop.
+        bool stuck = false;    // Killed, and hangs in the kernel for some time.
         bool assembling = false;
         bool loses_data = false;
         int exit_code = 0;

@@ -17,7 +17,8 @@ Json describe(const control::Node& node) {
                          {"FailureKind", report.failure_kind},
                          {"Lost", node.lost},
                          {"LostWhy", node.lost_why},
-                         {"Gone", node.gone}});
+                         {"Gone", node.gone},
+                         {"StuckWhy", node.stuck_why}});
 }
 
 }  // namespace

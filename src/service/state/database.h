@@ -49,7 +49,7 @@ struct JobSummary {
     int instances = 1;
     std::string status = {};     // "InProgress", …
     std::string secondary = {};  // "Starting", …
-    bool over = false;           // In its one terminal state.
+    bool over = false;           // In its one terminal state, with nothing left of it.
     TimePoint created = {};
     TimePoint modified = {};
     std::optional<TimePoint> training_started = {};
