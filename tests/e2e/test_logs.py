@@ -92,6 +92,11 @@ def test_awkward_bytes_and_a_line_of_100_mib_are_stored_whole_and_shown_as_valid
     assert rss(service.process.pid) - before < RSS_GROWTH_MAX
 
 
+BEGIN_WHEN_TOLD = """
+import os, time
+print("begin", flush=True)
+while not os.path.exists("/opt/ml/go"): time.sleep(0.05)
+"""
 FLOOD = """
 import os
 block = b"".join(b"%%09d %%s\\n" %% (i, b"x" * 53) for i in range(1024))
@@ -105,12 +110,13 @@ def flooded(tmp_path_factory):
     with running_service(tmp_path_factory.mktemp("flood")) as service:
         total = HELD_MAX + 64 * MIB
         seen = {"total": total, "held": []}
-        run_python(service, "flood", "import time\nprint('begin', flush=True)\ntime.sleep(1)\n" + FLOOD % total)
-        service.wait_for_log("flood", "begin")
+        run_python(service, "flood", BEGIN_WHEN_TOLD + FLOOD % total)
+        wait_until(lambda: stored(service, "flood").exists(), "the program has begun")
         agent, = processes(service, "gruca-agent")
         before = rss(agent)
         service.kill()
         local = local_log(service, "flood")
+        (local.parent / "ml/go").touch()
         wait_until(lambda: local.stat().st_size > HELD_MAX, "the program is held back", 200)
         size = wait_until(lambda: (lambda now: now if now == settled(local) else None)(local.stat().st_size), "it waits")
         seen["held"] = size
