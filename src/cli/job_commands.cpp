@@ -15,10 +15,9 @@ namespace gruca::cli {
 namespace {
 
 constexpr auto kPollEvery = Duration(500);
-// A follower looks for lines so often, and for the job's status every few looks. Of a job with many
-// instances each look is many calls, so there are fewer.
+// A follower looks so often; less often at a job with many instances, of which a look is many
+// calls.
 constexpr auto kLookEvery = Duration(100);
-constexpr int kLooksPerPoll = 5;
 constexpr std::size_t kInstancesPerLook = 16;
 constexpr int kListedDefault = 20;
 constexpr int kPageMax = 100;
@@ -56,21 +55,15 @@ int show_logs(Context& context, Api& api, const std::string& job, bool follow,
         const Json description = describe(api, job);
         view.take_description(description);
         const std::size_t instances = instances_of(description);
-        const auto look = [&] {
-            logs.read_new(instances, [&](const LogLine& line) { view.show(line); });
-            view.settle();
-        };
-        look();
+        logs.read_new(instances, [&](const LogLine& line) { view.show(line); });
+        view.settle();
         if (!follow) return 0;
         if (is_over(description)) {
             if (!options.json) context.out << outcome_text(description);
             return exit_code_of_job(description);
         }
-        for (int i = 1; i <= kLooksPerPoll; ++i) {
-            context.pause(kLookEvery * (1 + instances / kInstancesPerLook));
-            if (told_to_leave(context, job)) return kExitInterrupted;
-            if (i < kLooksPerPoll) look();
-        }
+        context.pause(kLookEvery * (1 + instances / kInstancesPerLook));
+        if (told_to_leave(context, job)) return kExitInterrupted;
     }
 }
 

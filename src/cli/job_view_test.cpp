@@ -158,7 +158,7 @@ TEST_F(FollowedJob, progress_is_a_line_every_ten_seconds_where_nothing_can_be_re
     world.on_pause = [&] {
         step += 1;
         write_step(step, step);
-        if (step == 50) status = "Completed";  // Half a second a step: 25 s.
+        if (step == 250) status = "Completed";  // A tenth of a second a step: 25 s.
     };
     const std::string output = world.printed({"job", "logs", "--follow", "job"});
     EXPECT_THAT(output, HasSubstr("step 1/400  loss 5.5000  2,000 tokens/s  3 min 20 s left\n"));
