@@ -112,7 +112,7 @@ TEST(Doctor, a_disk_may_lack_bytes_files_or_attributes) {
 TEST(Doctor, version_2_of_control_groups_is_told_from_the_controllers_of_version_1) {
     MachineFacts facts = good_machine();
     facts.probe = Json::parse(
-        R"({"sandbox": {"why": ""}, "cgroups": {"groups": ["/sys/fs/cgroup/gruca-probe-1"]}})");
+        R"({"sandbox": {"why": ""}, "cgroups": {"groups": ["/sys/fs/cgroup/gruca/probe-1"]}})");
     EXPECT_EQ(about(facts, "cgroups").found, "version 2");
 }
 
@@ -126,7 +126,7 @@ TEST(Doctor, json_has_the_same_findings) {
 TEST(Doctor, the_look_at_this_machine_finds_what_every_machine_has) {
     const TempDir nowhere;
     const MachineFacts facts = look_at_machine(nowhere.path(), nowhere.path() / "not" / "made");
-    EXPECT_THAT(facts.missing_programs, testing::SizeIs(3));
+    EXPECT_THAT(facts.missing_programs, testing::SizeIs(4));
     EXPECT_THAT(about(facts, "sandbox").found, HasSubstr("gruca-agent"));
     EXPECT_GT(facts.memory_bytes, 1u << 20);
     EXPECT_GT(facts.memory_available_bytes, 1u << 20);

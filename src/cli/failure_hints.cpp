@@ -44,7 +44,7 @@ const std::vector<FailureHint>& failure_hints() {
          "a crash of the program itself: run it with a core file or under a "
          "debugger",
          "Killed by a signal"},
-        {"AlgorithmError", "the reason quotes the program; its whole log: gruca job logs <job>",
+        {"AlgorithmError", "the reason quotes the program; its whole log: gruca job logs",
          "The program failed"},
         {"InternalServerError", "the service's own log has more: service.log in its data directory",
          "The service or a node failed"},

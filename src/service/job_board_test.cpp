@@ -19,6 +19,7 @@ control::Job job(const std::string& name, const std::string& status) {
     made.status = status;
     made.secondary = status;
     made.nodes.push_back({.id = name + "-algo-1", .host = "algo-1", .address = "127.64.0.1"});
+    made.nodes.back().gone = status != "InProgress";
     return made;
 }
 

@@ -50,7 +50,8 @@ def test_a_failed_job_is_explained_by_its_timeline_its_nodes_and_a_hint(service)
     assert "the disk is on fire" in told and "exit code: 3, on algo-2" in told
     assert "Hint: " in told and "docs/guide/when-a-job-fails.md" in told
     stages = [line.split()[1] for line in told.split("Timeline:\n")[1].splitlines() if line[2:3].isdigit()]
-    assert stages == ["queued", "starting", "downloading", "training", "Failed:"], told
+    # A stage that was over before anybody heard of it is not there.
+    assert stages[:2] == ["queued", "starting"] and stages[-1] == "Failed:", told
     nodes = told.split("Nodes:\n")[1]
     assert nodes.index("algo-1") < nodes.index("algo-2") and "exit code 3" in nodes
 
