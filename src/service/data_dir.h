@@ -31,6 +31,7 @@ class DataDir {
     std::filesystem::path database() const { return path_ / "state.db"; }
     std::filesystem::path logs() const { return path_ / "logs"; }
     std::filesystem::path store() const { return path_ / "store"; }
+    std::filesystem::path uploads() const { return path_ / "uploads"; }  // Multipart, unfinished.
     std::filesystem::path nodes() const { return path_ / "nodes"; }
     std::filesystem::path credentials() const { return path_ / "credentials"; }
     std::filesystem::path service_file() const { return path_ / "service.json"; }

@@ -56,12 +56,20 @@ Service::Service(const ServiceOptions& options, const Clock& clock, Random& rand
                .clock = clock_,
                .random = random_,
                .account = {.region = settings_.region, .account = settings_.account}},
-              keys_) {
+              keys_),
+      s3_({.store = data_dir_.store(),
+           .uploads = data_dir_.uploads(),
+           .region = settings_.region,
+           .account = settings_.account},
+          keys_, clock_, random_) {
     net::HttpServerOptions listen;
     listen.address = settings_.address;
     listen.port = static_cast<std::uint16_t>(settings_.port);
     listen.threads = kHttpThreads;
     listen.connections_max = net::make_room_for_connections(listen.connections_max);
+    listen.streams.selects = s3::is_for_objects;
+    listen.streams.handler = [this](net::HttpStream& stream) { s3_.handle(stream); };
+    listen.streams.busy = s3::S3Service::busy();
     admin_key();
     server_ = listen_as(listen);
     data_dir_.keep_port(server_->port());

@@ -23,6 +23,7 @@
 #include "service/auth/aws_profile.h"
 #include "service/core.h"
 #include "service/data_dir.h"
+#include "service/s3/s3_service.h"
 #include "service/settings.h"
 #include "store/local_store.h"
 
@@ -71,6 +72,7 @@ class Service {
     JobBoard jobs_;
     Core core_;
     const api::Router router_;
+    s3::S3Service s3_;
     std::unique_ptr<net::HttpServer> server_;
     std::string endpoint_;
 };

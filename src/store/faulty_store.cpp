@@ -18,6 +18,14 @@ class FaultyStore::Writer final : public ObjectWriter {
         store_.counted("write to " + key_, [&] { beneath_->write(bytes); });
     }
 
+    void append(const ObjectReader& from, std::uint64_t offset, std::uint64_t bytes) override {
+        store_.counted("append to " + key_, [&] { beneath_->append(from, offset, bytes); });
+    }
+
+    bool set_attributes(std::string_view attributes) override {
+        return beneath_->set_attributes(attributes);
+    }
+
     PutOutcome commit() override {
         PutOutcome outcome{};
         store_.counted("commit of " + key_, [&] { outcome = beneath_->commit(); });
@@ -51,6 +59,10 @@ std::optional<ObjectInfo> FaultyStore::find(std::string_view key) const {
 std::size_t FaultyStore::read(std::string_view key, std::uint64_t offset,
                               std::span<std::byte> into) const {
     return beneath_.read(key, offset, into);
+}
+
+std::unique_ptr<ObjectReader> FaultyStore::open(std::string_view key) const {
+    return beneath_.open(key);
 }
 
 std::unique_ptr<ObjectWriter> FaultyStore::begin_put(std::string_view key, PutOptions options) {

@@ -41,6 +41,7 @@ class FaultyStore final : public ObjectStore {
     std::optional<ObjectInfo> find(std::string_view key) const override;
     std::size_t read(std::string_view key, std::uint64_t offset,
                      std::span<std::byte> into) const override;
+    std::unique_ptr<ObjectReader> open(std::string_view key) const override;
     std::unique_ptr<ObjectWriter> begin_put(std::string_view key, PutOptions options) override;
     ListPage list(const ListRequest& request) const override;
     void remove(std::string_view key) override;

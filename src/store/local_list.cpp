@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "store/local_directory.h"
+#include "store/local_file.h"
 #include "store/local_names.h"
 #include "store/local_store.h"
 
@@ -106,7 +107,17 @@ class Walk {
             *entry = smallest.top();
             smallest.pop();
         }
+        add_attributes(fd, entries);
         return entries;
+    }
+
+    // Only of those that are listed: each costs opening its file. One that is gone since is left
+    // as it was found.
+    static void add_attributes(int fd, std::vector<Entry>& entries) {
+        for (Entry& entry : entries) {
+            if (!entry.object) continue;
+            if (auto found = find_file(fd, entry.name, entry.object->key)) entry.object = *found;
+        }
     }
 
     bool is_wanted(const LocalName& name) const {

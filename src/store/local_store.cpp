@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "store/local_directory.h"
+#include "store/local_file.h"
 #include "store/local_names.h"
 
 namespace gruca::store {
@@ -65,6 +67,16 @@ class LocalWriter final : public ObjectWriter {
             error.add_context("writing the object " + key_);
             throw;
         }
+    }
+
+    void append(const ObjectReader& from, std::uint64_t offset, std::uint64_t bytes) override {
+        const std::uint64_t done =
+            from.fd() < 0 ? 0 : copy_between_files(from.fd(), offset, bytes, file_.get());
+        append_by_reading(*this, from, offset + done, bytes - done);
+    }
+
+    bool set_attributes(std::string_view attributes) override {
+        return set_file_attributes(file_.get(), attributes);
     }
 
     PutOutcome commit() override {
@@ -193,47 +205,62 @@ std::filesystem::path LocalStore::directory_for(std::string_view prefix) {
     return path;
 }
 
+std::vector<LocalStore::TopDirectory> LocalStore::top_directories() const {
+    std::vector<TopDirectory> found;
+    for (const auto& entry : std::filesystem::directory_iterator(root_)) {
+        const LocalName name = read_local_name(entry.path().filename().string());
+        struct statx facts = {};
+        if (name.kind != LocalName::Kind::directory || !name.text.ends_with('/')) continue;
+        if (::statx(AT_FDCWD, entry.path().c_str(), AT_SYMLINK_NOFOLLOW,
+                    STATX_BTIME | STATX_MTIME | STATX_TYPE, &facts) != 0 ||
+            !S_ISDIR(facts.stx_mode)) {
+            continue;
+        }
+        const bool born = (facts.stx_mask & STATX_BTIME) != 0;
+        const statx_timestamp& time = born ? facts.stx_btime : facts.stx_mtime;
+        found.push_back({.name = name.text.substr(0, name.text.size() - 1),
+                         .created = time_from_ms(time.tv_sec * 1000 + time.tv_nsec / 1'000'000)});
+    }
+    std::sort(found.begin(), found.end(),
+              [](const auto& a, const auto& b) { return a.name < b.name; });
+    return found;
+}
+
+bool LocalStore::has_directory(std::string_view prefix) const {
+    return find_directory(root_fd_.get(), local_directories_of(prefix)).has_value();
+}
+
+bool LocalStore::remove_directory(std::string_view prefix) {
+    if (!list({.prefix = std::string(prefix), .keys_max = 1}).objects.empty()) return false;
+    const std::vector<std::string> directories = local_directories_of(prefix);
+    const std::optional<UniqueFd> directory = find_directory(root_fd_.get(), directories);
+    if (!directory) return true;
+    ::unlinkat(directory->get(), kKeepName, 0);
+    remove_empty_directories(root_fd_.get(), directories);
+    return !has_directory(prefix);
+}
+
 std::optional<ObjectInfo> LocalStore::find(std::string_view key) const {
     require_valid_key(key);
     const LocalPath path = local_path_of(key);
     const std::optional<UniqueFd> directory = find_directory(root_fd_.get(), path.directories);
-    struct stat facts {};
     if (!directory) return std::nullopt;
-    if (::fstatat(directory->get(), path.file.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0) {
-        if (errno == ENOENT) return std::nullopt;
-        throw_errno(fmt::format("cannot look at the object {}", key));
-    }
-    if (!S_ISREG(facts.st_mode)) return std::nullopt;
-    return info_of_file(std::string(key), facts);
+    return find_file(directory->get(), path.file, key);
 }
 
 std::size_t LocalStore::read(std::string_view key, std::uint64_t offset,
                              std::span<std::byte> into) const {
+    const auto reader = open(key);
+    if (reader) return reader->read(offset, into);
+    throw Error(ErrorCode::not_found, fmt::format("no object has the key: {}", key));
+}
+
+std::unique_ptr<ObjectReader> LocalStore::open(std::string_view key) const {
     require_valid_key(key);
     const LocalPath path = local_path_of(key);
     const std::optional<UniqueFd> directory = find_directory(root_fd_.get(), path.directories);
-    UniqueFd file;
-    if (directory) {
-        file.reset(::openat(directory->get(), path.file.c_str(),
-                            O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-        if (!file.is_open() && errno != ENOENT && errno != ELOOP && errno != ENXIO) {
-            throw_errno(fmt::format("cannot open the object {}", key));
-        }
-    }
-    struct stat facts {};
-    if (!file.is_open() || ::fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) {
-        throw Error(ErrorCode::not_found, fmt::format("no object has the key: {}", key));
-    }
-    std::size_t done = 0;
-    while (done < into.size()) {
-        const ssize_t got = ::pread(file.get(), into.data() + done, into.size() - done,
-                                    static_cast<off_t>(offset + done));
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0) throw_errno(fmt::format("cannot read the object {}", key));
-        if (got == 0) break;
-        done += static_cast<std::size_t>(got);
-    }
-    return done;
+    if (!directory) return nullptr;
+    return open_object(directory->get(), path.file, key);
 }
 
 std::unique_ptr<ObjectWriter> LocalStore::begin_put(std::string_view key, PutOptions options) {

@@ -34,9 +34,20 @@ class LocalStore final : public ObjectStore {
     // absent, and kept from then on even when it is empty. `prefix` is empty or ends in '/'.
     std::filesystem::path directory_for(std::string_view prefix);
 
+    // A directory in the root: the first segment of keys.
+    struct TopDirectory {
+        std::string name;  // Of the segment, without a '/'.
+        TimePoint created = {};
+    };
+    std::vector<TopDirectory> top_directories() const;  // In byte order.
+    bool has_directory(std::string_view prefix) const;
+    // Removes the directory of a prefix in which no object lies. False when one does.
+    bool remove_directory(std::string_view prefix);
+
     std::optional<ObjectInfo> find(std::string_view key) const override;
     std::size_t read(std::string_view key, std::uint64_t offset,
                      std::span<std::byte> into) const override;
+    std::unique_ptr<ObjectReader> open(std::string_view key) const override;
     std::unique_ptr<ObjectWriter> begin_put(std::string_view key, PutOptions options) override;
     ListPage list(const ListRequest& request) const override;
     void remove(std::string_view key) override;

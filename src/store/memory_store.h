@@ -19,6 +19,7 @@ class MemoryStore final : public ObjectStore {
     std::optional<ObjectInfo> find(std::string_view key) const override;
     std::size_t read(std::string_view key, std::uint64_t offset,
                      std::span<std::byte> into) const override;
+    std::unique_ptr<ObjectReader> open(std::string_view key) const override;
     std::unique_ptr<ObjectWriter> begin_put(std::string_view key, PutOptions options) override;
     ListPage list(const ListRequest& request) const override;
     void remove(std::string_view key) override;
@@ -29,9 +30,17 @@ class MemoryStore final : public ObjectStore {
         ObjectInfo info;
     };
 
-    PutOutcome publish(const std::string& key, std::string body, PutOptions options);
+    struct Content {
+        std::string body;
+        std::string attributes;
+    };
+
+    static std::size_t read_from(const std::string& body, std::uint64_t offset,
+                                 std::span<std::byte> into);
+    PutOutcome publish(const std::string& key, Content content, PutOptions options);
 
     class Writer;
+    class Reader;
 
     const SystemClock clock_;
     mutable std::mutex mutex_;  // Guards the two members below.

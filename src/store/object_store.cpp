@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/text.h"
 #include "store/local_store.h"
@@ -11,6 +13,7 @@ namespace {
 
 constexpr std::string_view kFileScheme = "file://";
 constexpr int kGetAttemptsMax = 100;
+constexpr std::uint64_t kCopyBytes = 1u << 20;
 
 int hex_digit(char c) {
     if (c >= '0' && c <= '9') return c - '0';
@@ -25,6 +28,21 @@ int hex_digit(char c) {
 }
 
 }  // namespace
+
+void append_by_reading(ObjectWriter& to, const ObjectReader& from, std::uint64_t offset,
+                       std::uint64_t bytes) {
+    std::vector<std::byte> buffer(std::min<std::uint64_t>(bytes, kCopyBytes));
+    while (bytes > 0) {
+        const auto piece = std::span(buffer).first(std::min<std::uint64_t>(bytes, kCopyBytes));
+        if (from.read(offset, piece) != piece.size()) {
+            throw Error(ErrorCode::data_loss,
+                        "an object ends before the range that is copied: " + from.info().key);
+        }
+        to.write(piece);
+        offset += piece.size();
+        bytes -= piece.size();
+    }
+}
 
 PutOutcome ObjectStore::put(std::string_view key, std::span<const std::byte> body,
                             PutOptions options) {

@@ -13,8 +13,9 @@
 //     after the put has returned also after a power cut.
 //   * After a put returns, find, read and list see it, from any process.
 //   * remove of an absent key succeeds, as in S3.
-//   * A key is 1..1024 bytes of UTF-8, any of them, as in S3: "a" beside "a/b", "a//b", "a/" and
+//   * A key is 1..1088 bytes of UTF-8, any of them, as in S3: "a" beside "a/b", "a//b", "a/" and
 //     ".." are different, ordinary keys. Anything else throws invalid_argument.
+//   * Attributes belong to one version of an object: a put without any leaves none.
 //   * Bodies stream: no operation holds more than a few MiB.
 //
 // Buckets are the first segment of a key: "bucket/key". A store opened below a prefix (LocalStore
@@ -38,13 +39,15 @@
 
 namespace gruca::store {
 
-inline constexpr std::size_t kKeyBytesMax = 1024;
+inline constexpr std::size_t kKeyBytesMax = 1024 + 64;    // S3's, behind "bucket/".
+inline constexpr std::size_t kAttributesBytesMax = 3500;  // What ext4 keeps beside a file.
 
 struct ObjectInfo {
     std::string key;
     std::uint64_t bytes = 0;
     std::string etag = {};  // Opaque. Equal etags of one key mean equal content.
     TimePoint modified = {};
+    std::string attributes = {};  // What its writer put beside it; mostly nothing.
 };
 
 struct PutOptions {
@@ -65,12 +68,29 @@ struct ListPage {
     bool truncated = false;           // Ask again with `after` set to the last key.
 };
 
+// One version of an object, whole, whatever becomes of its key meanwhile. Owned by one thread.
+class ObjectReader {
+  public:
+    virtual ~ObjectReader() = default;
+    virtual const ObjectInfo& info() const = 0;
+    // As ObjectStore::read.
+    virtual std::size_t read(std::uint64_t offset, std::span<std::byte> into) const = 0;
+    // The file that is the body, for sendfile and the like; -1 where there is none.
+    virtual int fd() const { return -1; }
+};
+
 // An object on its way in. Nothing is visible until commit; destroyed without it, nothing happened.
 // Owned by one thread.
 class ObjectWriter {
   public:
     virtual ~ObjectWriter() = default;
     virtual void write(std::span<const std::byte> bytes) = 0;
+    // Appends a range of another object; fewer copies than reading and writing where both are
+    // files. Throws data_loss when the range is not all there.
+    virtual void append(const ObjectReader& from, std::uint64_t offset, std::uint64_t bytes) = 0;
+    // To become visible with the body, in the same instant. False when this store cannot keep them
+    // (a file system without extended attributes). At most kAttributesBytesMax bytes.
+    [[nodiscard]] virtual bool set_attributes(std::string_view attributes) = 0;
     virtual PutOutcome commit() = 0;  // Once. The object is durable when this returns.
 };
 
@@ -84,6 +104,9 @@ class ObjectStore {
     // Fills `into` from `offset` and returns the bytes read, fewer only at the object's end.
     virtual std::size_t read(std::string_view key, std::uint64_t offset,
                              std::span<std::byte> into) const = 0;
+
+    virtual std::unique_ptr<ObjectReader> open(
+        std::string_view key) const = 0;  // Null when absent.
 
     virtual std::unique_ptr<ObjectWriter> begin_put(std::string_view key, PutOptions options) = 0;
 
@@ -101,6 +124,10 @@ class ObjectStore {
     void for_each(std::string_view prefix,
                   const std::function<void(const ObjectInfo&)>& visit) const;
 };
+
+// ObjectWriter::append for a writer that knows no better way.
+void append_by_reading(ObjectWriter& to, const ObjectReader& from, std::uint64_t offset,
+                       std::uint64_t bytes);
 
 // Throws invalid_argument unless `key` obeys the rule above. Every implementation calls it first.
 void require_valid_key(std::string_view key);

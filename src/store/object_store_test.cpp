@@ -110,6 +110,50 @@ TEST_P(ObjectStoreContract, a_put_replaces_the_whole_object) {
     EXPECT_EQ(store.find("a")->bytes, 5u);
 }
 
+TEST_P(ObjectStoreContract, attributes_appear_and_go_with_their_version) {
+    const auto writer = store.begin_put("dir/a", {});
+    writer->write(bytes_of("body"));
+    ASSERT_TRUE(writer->set_attributes("{\"x\":1}"));
+    EXPECT_FALSE(store.find("dir/a"));
+    writer->commit();
+    EXPECT_EQ(store.find("dir/a")->attributes, "{\"x\":1}");
+    EXPECT_EQ(store.list({}).objects.at(0).attributes, "{\"x\":1}");
+    EXPECT_EQ(store.open("dir/a")->info().attributes, "{\"x\":1}");
+    store.put("dir/a", "other");
+    EXPECT_EQ(store.find("dir/a")->attributes, "");
+}
+
+TEST_P(ObjectStoreContract, a_reader_keeps_its_version_when_the_key_is_replaced_or_removed) {
+    EXPECT_EQ(store.open("a"), nullptr);
+    store.put("a", "0123456789");
+    const auto reader = store.open("a");
+    store.put("a", "new");
+    store.remove("a");
+    EXPECT_EQ(reader->info().bytes, 10u);
+    std::string into(20, ' ');
+    EXPECT_EQ(reader->read(4, std::as_writable_bytes(std::span(into))), 6u);
+    EXPECT_EQ(into.substr(0, 6), "456789");
+    EXPECT_EQ(reader->read(10, std::as_writable_bytes(std::span(into))), 0u);
+}
+
+TEST_P(ObjectStoreContract, ranges_of_other_objects_are_appended) {
+    store.put("a", "0123456789");
+    store.put("b", "abc");
+    const auto a = store.open("a"), b = store.open("b");
+    const auto writer = store.begin_put("c", {});
+    writer->append(*a, 2, 5);
+    writer->write(bytes_of("-"));
+    writer->append(*b, 0, 3);
+    writer->append(*b, 3, 0);
+    EXPECT_THROW(writer->append(*b, 1, 3), Error);
+    const auto again = store.begin_put("c", {});
+    again->append(*a, 2, 5);
+    again->write(bytes_of("-"));
+    again->append(*b, 0, 3);
+    again->commit();
+    EXPECT_EQ(store.get("c"), "23456-abc");
+}
+
 TEST_P(ObjectStoreContract, nothing_is_visible_before_commit_or_without_it) {
     {
         const auto writer = store.begin_put("dir/a", {});

@@ -138,7 +138,7 @@ TEST_F(ApiTest, what_is_not_there_is_an_aws_error_and_never_a_500) {
         "iam");
     EXPECT_EQ(query.status, 400);
     EXPECT_THAT(query.body, HasSubstr("<Code>InvalidAction</Code>"));
-    EXPECT_EQ(send_signed({.method = "GET", .target = "/bucket/key"}, "s3").status, 501);
+    EXPECT_EQ(send_signed({.method = "GET", .target = "/bucket/key"}, "s3").status, 404);
     const net::HttpResponse path = send_signed(
         {.method = "GET", .target = "/x", .headers = {{"X-Amz-Target", "SageMaker.ListTags"}}},
         "sagemaker");

@@ -1,0 +1,216 @@
+#include <fmt/format.h>
+
+#include "base/boundary.h"
+#include "base/text.h"
+#include "net/url.h"
+#include "service/s3/call.h"
+#include "service/s3/listing.h"
+
+namespace gruca::service::s3 {
+namespace {
+
+constexpr std::int64_t kListMax = 1000;
+constexpr std::size_t kTokenBytesMax = 4096;
+
+void require_admin(KeyKind kind) {
+    if (kind == KeyKind::admin) return;
+    refuse(403, "AccessDenied", "Access Denied: a job's credentials are for objects, not buckets");
+}
+
+// How keys are written: as they are, or percent-encoded, when a client asks for what XML can hold.
+class Keys {
+  public:
+    explicit Keys(const Request& request) : encodes_(request.parameter("encoding-type") == "url") {
+        const std::string type = request.parameter("encoding-type");
+        if (!type.empty() && !encodes_) {
+            refuse_argument("Invalid Encoding Method specified in Request: " + type);
+        }
+    }
+    std::string operator()(const std::string& key) const {
+        return encodes_ ? net::percent_encode(key, true) : key;
+    }
+    bool encodes() const { return encodes_; }
+
+  private:
+    const bool encodes_;
+};
+
+std::string token_of(const std::string& after) {
+    return base64(bytes_of(after));
+}
+
+std::string after_of(const std::string& token) {
+    const auto raw = token.size() > kTokenBytesMax ? std::nullopt : from_base64(token);
+    if (!raw || raw->empty()) refuse_argument("The continuation token provided is incorrect");
+    return std::string(text_of(*raw));
+}
+
+ListQuery query_of(const Request& request, bool is_v2) {
+    ListQuery query{.bucket = request.bucket(),
+                    .prefix = request.parameter("prefix"),
+                    .delimiter = request.parameter("delimiter"),
+                    .after = request.parameter(is_v2 ? "start-after" : "marker"),
+                    .max = static_cast<std::size_t>(
+                        std::min(request.number("max-keys", kListMax, 0, INT32_MAX), kListMax))};
+    if (is_v2 && request.asks("continuation-token")) {
+        query.after = after_of(request.parameter("continuation-token"));
+    }
+    for (const std::string* text : {&query.prefix, &query.delimiter, &query.after}) {
+        if (!is_utf8(*text)) refuse_argument("what is asked for is not UTF-8");
+    }
+    return query;
+}
+
+void add_owner(XmlWriter& xml, const std::string& account) {
+    xml.open("Owner");
+    xml.add("ID", account);
+    xml.add("DisplayName", "gruca");
+    xml.close("Owner");
+}
+
+void add_contents(XmlWriter& xml, const Listing& listing, const Keys& keys,
+                  const std::string& owner) {
+    for (const store::ObjectInfo& info : listing.objects) {
+        const Attributes attributes = attributes_of(info);
+        xml.open("Contents");
+        xml.add("Key", keys(info.key));
+        xml.add("LastModified", iso8601(info.modified));
+        xml.add("ETag", with_quotes(attributes.etag));
+        if (attributes.checksum) {
+            xml.add("ChecksumAlgorithm", upper_name(attributes.checksum->algorithm));
+            xml.add("ChecksumType",
+                    attributes.checksum->is_full_object ? "FULL_OBJECT" : "COMPOSITE");
+        }
+        xml.add("Size", info.bytes);
+        if (!owner.empty()) add_owner(xml, owner);
+        xml.add("StorageClass", "STANDARD");
+        xml.close("Contents");
+    }
+    for (const std::string& prefix : listing.common_prefixes) {
+        xml.open("CommonPrefixes");
+        xml.add("Prefix", keys(prefix));
+        xml.close("CommonPrefixes");
+    }
+}
+
+}  // namespace
+
+void S3Service::list_buckets(Call& call) {
+    XmlWriter xml;
+    xml.open_root("ListAllMyBucketsResult");
+    add_owner(xml, options_.account);
+    xml.open("Buckets");
+    const std::string prefix = call.request.parameter("prefix");
+    for (const auto& directory : store_.top_directories()) {
+        if (!directory.name.starts_with(prefix)) continue;
+        xml.open("Bucket");
+        xml.add("Name", directory.name);
+        xml.add("CreationDate", iso8601(directory.created));
+        xml.add("BucketRegion", options_.region);
+        xml.close("Bucket");
+    }
+    xml.close("Buckets");
+    xml.close("ListAllMyBucketsResult");
+    call.send_xml(xml.take());
+}
+
+void S3Service::create_bucket(Call& call) {
+    require_admin(call.kind);
+    const std::string& bucket = call.request.bucket();
+    require_bucket_name(bucket);
+    // Whatever region a client is configured for, the bucket is here.
+    read_create_bucket(receive_document(call.stream, call.payload, kXmlBytesMax));
+    if (store_.has_directory(bucket + "/")) {
+        refuse(
+            409, "BucketAlreadyOwnedByYou",
+            "Your previous request to create the named bucket succeeded and you already own it.");
+    }
+    store_.directory_for(bucket + "/");
+    net::HttpResponse response = call.answer();
+    response.headers.add("Location", "/" + bucket);
+    call.send(std::move(response));
+}
+
+void S3Service::delete_bucket(Call& call) {
+    require_admin(call.kind);
+    const std::string& bucket = call.request.bucket();
+    if (!store_.remove_directory(bucket + "/")) {
+        refuse(409, "BucketNotEmpty", "The bucket you tried to delete is not empty");
+    }
+    uploads_.for_each(bucket + "/",
+                      [&](const store::ObjectInfo& one) { uploads_.remove(one.key); });
+    call.send(call.answer(204));
+}
+
+void S3Service::list_objects(Call& call) {
+    const Request& request = call.request;
+    const bool is_v2 = request.parameter("list-type") == "2";
+    const Keys keys(request);
+    const ListQuery query = query_of(request, is_v2);
+    const Listing listing = list_bucket(store_, query);
+    XmlWriter xml;
+    xml.open_root("ListBucketResult");
+    xml.add("Name", query.bucket);
+    xml.add("Prefix", keys(query.prefix));
+    if (!query.delimiter.empty()) xml.add("Delimiter", keys(query.delimiter));
+    xml.add("MaxKeys", query.max);
+    if (keys.encodes()) xml.add("EncodingType", "url");
+    xml.add("IsTruncated", listing.truncated ? "true" : "false");
+    if (is_v2) {
+        xml.add("KeyCount", listing.objects.size() + listing.common_prefixes.size());
+        if (request.asks("start-after")) {
+            xml.add("StartAfter", keys(request.parameter("start-after")));
+        }
+        if (request.asks("continuation-token")) {
+            xml.add("ContinuationToken", request.parameter("continuation-token"));
+        }
+        if (listing.truncated) xml.add("NextContinuationToken", token_of(listing.last));
+    } else {
+        xml.add("Marker", keys(query.after));
+        const bool tells = listing.truncated && !query.delimiter.empty();
+        if (tells) xml.add("NextMarker", keys(listing.last));
+    }
+    const bool with_owner = !is_v2 || request.parameter("fetch-owner") == "true";
+    add_contents(xml, listing, keys, with_owner ? options_.account : "");
+    xml.close("ListBucketResult");
+    call.send_xml(xml.take());
+}
+
+void S3Service::delete_objects(Call& call) {
+    const Request& request = call.request;
+    const DeleteDocument document =
+        read_delete(receive_document(call.stream, call.payload, kXmlBytesMax));
+    XmlWriter xml;
+    xml.open_root("DeleteResult");
+    for (const DeleteDocument::Object& object : document.objects) {
+        std::optional<api::Fault> fault;
+        const std::string key = request.bucket() + "/" + object.key;
+        const std::lock_guard lock(mutex_of(key));
+        const auto error = run_guarded([&] {
+            const auto found = object.etag ? store_.find(key) : std::nullopt;
+            if (object.etag &&
+                (!found || !matches_etag(*object.etag, attributes_of(*found).etag))) {
+                fault = api::Fault{.code = "PreconditionFailed", .message = "ETag"};
+                return;
+            }
+            if (object.key.size() > kKeyBytesMax) {
+                fault = api::Fault{.code = "KeyTooLongError", .message = "Your key is too long"};
+                return;
+            }
+            store_.remove(key);
+        });
+        if (error) fault = fault_of_failure(*error);
+        if (!fault && document.quiet) continue;
+        xml.open(fault ? "Error" : "Deleted");
+        xml.add("Key", object.key);
+        if (fault) {
+            xml.add("Code", fault->code);
+            xml.add("Message", fault->message);
+        }
+        xml.close(fault ? "Error" : "Deleted");
+    }
+    xml.close("DeleteResult");
+    call.send_xml(xml.take());
+}
+
+}  // namespace gruca::service::s3

@@ -1,0 +1,248 @@
+#include "service/s3/s3_service.h"
+
+#include <functional>
+
+#include "base/boundary.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "service/s3/call.h"
+
+namespace gruca::service::s3 {
+namespace {
+
+// Sub-resources that S3 has and this service does not: what reading them answers, by their names.
+// Empty: NotImplemented.
+struct SubResource {
+    const char* name;
+    const char* missing = "";  // The error of a bucket that has none.
+};
+constexpr SubResource kSubResources[] = {
+    {"acl"},
+    {"accelerate"},
+    {"analytics"},
+    {"cors", "NoSuchCORSConfiguration"},
+    {"encryption", "ServerSideEncryptionConfigurationNotFoundError"},
+    {"intelligent-tiering"},
+    {"inventory"},
+    {"legal-hold", "NoSuchObjectLockConfiguration"},
+    {"lifecycle", "NoSuchLifecycleConfiguration"},
+    {"logging"},
+    {"metrics"},
+    {"notification"},
+    {"object-lock", "ObjectLockConfigurationNotFoundError"},
+    {"ownershipControls", "OwnershipControlsNotFoundError"},
+    {"policy", "NoSuchBucketPolicy"},
+    {"policyStatus", "NoSuchBucketPolicy"},
+    {"publicAccessBlock", "NoSuchPublicAccessBlockConfiguration"},
+    {"replication", "ReplicationConfigurationNotFoundError"},
+    {"requestPayment"},
+    {"restore"},
+    {"retention", "NoSuchObjectLockConfiguration"},
+    {"select"},
+    {"tagging", "NoSuchTagSet"},
+    {"torrent"},
+    {"versions"},
+    {"website", "NoSuchWebsiteConfiguration"},
+};
+
+void refuse_sub_resource(const Request& request) {
+    for (const SubResource& one : kSubResources) {
+        if (!request.asks(one.name)) continue;
+        if (request.method() == "GET" && *one.missing != '\0') {
+            refuse(404, one.missing, std::string("This has no ") + one.name + ".");
+        }
+        refuse(501, "NotImplemented", std::string("gruca does not have this: ") + one.name);
+    }
+}
+
+api::Fault fault_of_signature(const net::VerifyS3Result& result) {
+    switch (result.fault) {
+        case net::SignatureFault::missing:
+            return {.code = "AccessDenied",
+                    .message = "Access Denied: the request is not signed",
+                    .status = 403};
+        case net::SignatureFault::malformed:
+            return {.code = result.is_presigned ? "AuthorizationQueryParametersError"
+                                                : "AuthorizationHeaderMalformed",
+                    .message = result.detail,
+                    .status = 400};
+        case net::SignatureFault::unknown_key:
+            return {.code = "InvalidAccessKeyId",
+                    .message = "The AWS Access Key Id you provided does not exist in our records.",
+                    .status = 403};
+        case net::SignatureFault::skewed:
+            return {.code = "RequestTimeTooSkewed", .message = result.detail, .status = 403};
+        case net::SignatureFault::expired:
+            return {.code = "AccessDenied", .message = "Request has expired", .status = 403};
+        case net::SignatureFault::credentials_ended:
+            return {.code = "ExpiredToken", .message = result.detail, .status = 400};
+        case net::SignatureFault::mismatch:
+            break;
+    }
+    return {.code = "SignatureDoesNotMatch",
+            .message =
+                "The request signature we calculated does not match the signature you "
+                "provided. Check your key and signing method.",
+            .status = 403};
+}
+
+net::HttpResponse response_of(const Refusal& refusal, const std::string& request_id) {
+    const api::Fault& fault = refusal.fault;
+    XmlWriter xml;
+    xml.open("Error");
+    xml.add("Code", fault.code);
+    xml.add("Message", fault.message);
+    xml.add("RequestId", request_id);
+    xml.close("Error");
+    net::HttpResponse response{
+        .status = fault.status,
+        .headers = {{"Content-Type", "application/xml"}, {"x-amz-request-id", request_id}},
+        .body = xml.take()};
+    for (const auto& [name, value] : refusal.headers.fields()) response.headers.add(name, value);
+    return response;
+}
+
+}  // namespace
+
+bool is_for_objects(const net::HttpRequest& head) {
+    if (head.headers.find("X-Amz-Target")) return false;
+    const std::string type = to_lower(head.headers.find("Content-Type").value_or(""));
+    return head.method != "POST" || head.path() != "/" ||
+           !type.starts_with("application/x-www-form-urlencoded");
+}
+
+S3Service::S3Service(S3Options options, const KeyRing& keys, const Clock& clock, Random& random)
+    : options_(std::move(options)),
+      keys_(keys),
+      clock_(clock),
+      random_(random),
+      store_(options_.store),
+      uploads_(options_.uploads) {
+    forget_old_uploads();
+}
+
+net::HttpResponse S3Service::busy() {
+    return response_of({.fault = {.code = "SlowDown",
+                                  .message = "Please reduce your request rate: too many transfers "
+                                             "at once.",
+                                  .status = 503}},
+                       "-");
+}
+
+std::mutex& S3Service::mutex_of(const std::string& object) {
+    return mutexes_[std::hash<std::string>()(object) % mutexes_.size()];
+}
+
+void S3Service::handle(net::HttpStream& stream) {
+    const std::string request_id = random_.hex_id(16);
+    std::optional<Refusal> refusal;
+    const auto error = run_guarded([&] {
+        try {
+            const Request request(stream.head());
+            Call call{.stream = stream, .request = request, .request_id = request_id};
+            authenticate(call);
+            dispatch(call);
+        } catch (const Refusal& thrown) {
+            refusal = thrown;
+        }
+    });
+    if (error) {
+        refusal = Refusal{.fault = fault_of_failure(*error)};
+        if (refusal->fault.status >= 500) {
+            log_error("request {} ({} {}) failed: {}", request_id, stream.head().method,
+                      stream.head().path(), error->what());
+        }
+    }
+    if (refusal && !stream.has_begun()) stream.send(response_of(*refusal, request_id));
+}
+
+void S3Service::authenticate(Call& call) const {
+    std::optional<KeyRecord> key;
+    net::VerifyS3Result result =
+        net::verify_s3(call.stream.head(), clock_.now(),
+                       [&](const std::string& access_key) -> std::optional<net::KnownKey> {
+                           key = keys_.find(access_key);
+                           if (!key) return std::nullopt;
+                           return net::KnownKey{.secret_key = key->secret_key,
+                                                .session_token = key->session_token,
+                                                .expires = key->expires};
+                       });
+    if (!result.caller) throw Refusal{.fault = fault_of_signature(result)};
+    if (key->kind == KeyKind::node) {
+        refuse(403, "AccessDenied", "Access Denied: the key of a node is not for objects");
+    }
+    call.kind = key->kind;
+    call.is_presigned = result.is_presigned;
+    call.payload = std::move(result.payload);
+    const auto owner = call.request.header("x-amz-expected-bucket-owner");
+    if (owner && *owner != options_.account) {
+        refuse(403, "AccessDenied", "Access Denied: the bucket's owner is " + options_.account);
+    }
+}
+
+void S3Service::require_bucket(const std::string& bucket) const {
+    if (!store_.has_directory(bucket + "/")) refuse_no_bucket(bucket);
+}
+
+void S3Service::dispatch(Call& call) {
+    const Request& request = call.request;
+    if (request.bucket().empty()) {
+        if (request.method() == "GET" || request.method() == "HEAD") return list_buckets(call);
+        refuse(405, "MethodNotAllowed", "The specified method is not allowed here.");
+    }
+    refuse_sub_resource(request);
+    request.key().empty() ? dispatch_bucket(call) : dispatch_object(call);
+}
+
+void S3Service::dispatch_bucket(Call& call) {
+    const Request& request = call.request;
+    const std::string& method = request.method();
+    if (method == "PUT") return create_bucket(call);
+    require_bucket(request.bucket());
+    if (method == "DELETE") return delete_bucket(call);
+    if (method == "HEAD") {
+        net::HttpResponse response = call.answer();
+        response.headers.add("x-amz-bucket-region", options_.region);
+        return call.send(std::move(response));
+    }
+    if (method == "POST" && request.asks("delete")) return delete_objects(call);
+    if (method != "GET") {
+        refuse(405, "MethodNotAllowed", "The specified method is not allowed on a bucket.");
+    }
+    if (request.asks("uploads")) return list_uploads(call);
+    if (request.asks("location") || request.asks("versioning")) {
+        XmlWriter xml;
+        const bool location = request.asks("location");
+        const char* const root = location ? "LocationConstraint" : "VersioningConfiguration";
+        xml.open_root(root);
+        std::string text = xml.take();
+        // The first region has no name there, as it has none in AWS.
+        if (location && options_.region != "us-east-1") text += options_.region;
+        return call.send_xml(text + "</" + root + ">");
+    }
+    list_objects(call);
+}
+
+void S3Service::dispatch_object(Call& call) {
+    const Request& request = call.request;
+    const std::string& method = request.method();
+    require_bucket(request.bucket());
+    if (request.parameter("versionId", "null") != "null") {
+        refuse(501, "NotImplemented", "There are no versions of objects.");
+    }
+    const bool of_upload = request.asks("uploadId");
+    const bool is_copy = request.header("x-amz-copy-source").has_value();
+    if (method == "GET" && of_upload) return list_parts(call);
+    if (method == "GET" && request.asks("attributes")) {
+        refuse(501, "NotImplemented", "gruca does not have this: attributes");
+    }
+    if (method == "GET" || method == "HEAD") return get_object(call);
+    if (method == "PUT" && of_upload) return is_copy ? upload_part_copy(call) : upload_part(call);
+    if (method == "PUT") return is_copy ? copy_object(call) : put_object(call);
+    if (method == "POST" && of_upload) return complete_upload(call);
+    if (method == "POST" && request.asks("uploads")) return create_upload(call);
+    if (method == "DELETE") return of_upload ? abort_upload(call) : delete_object(call);
+    refuse(405, "MethodNotAllowed", "The specified method is not allowed on an object.");
+}
+
+}  // namespace gruca::service::s3

@@ -1,0 +1,154 @@
+#include "service/s3/xml.h"
+
+#include <pugixml.hpp>
+
+#include "base/text.h"
+#include "service/s3/refusal.h"
+
+namespace gruca::service::s3 {
+namespace {
+
+constexpr int kDepthMax = 8;
+
+[[noreturn]] void refuse_document(const std::string& why) {
+    refuse(400, "MalformedXML",
+           "The XML you provided was not well-formed or did not validate against our published "
+           "schema: " +
+               why);
+}
+
+// pugixml is lenient and does not stop at a depth of its own.
+void require_shallow(std::string_view text) {
+    int depth = 0;
+    for (std::size_t at = 0; (at = text.find('<', at)) != std::string_view::npos; ++at) {
+        const char next = at + 1 < text.size() ? text[at + 1] : '\0';
+        if (next == '!') refuse_document("declarations and comments are not taken");
+        if (next == '?') continue;
+        const std::size_t end = text.find('>', at);
+        if (end == std::string_view::npos) refuse_document("a tag without an end");
+        if (next == '/') {
+            --depth;
+        } else if (text[end - 1] != '/') {
+            ++depth;
+        }
+        if (depth > kDepthMax) refuse_document("nested too deeply");
+    }
+}
+
+pugi::xml_node root_of(pugi::xml_document& document, std::string_view text, const char* name) {
+    if (text.size() > kXmlBytesMax) refuse_document("too long");
+    if (!is_utf8(text)) refuse_document("not UTF-8");
+    require_shallow(text);
+    const pugi::xml_parse_result result =
+        document.load_buffer(text.data(), text.size(), pugi::parse_default, pugi::encoding_utf8);
+    if (!result) refuse_document(result.description());
+    const pugi::xml_node root = document.document_element();
+    if (std::string_view(root.name()) != name || root.next_sibling()) {
+        refuse_document(std::string("the root must be ") + name);
+    }
+    return root;
+}
+
+std::string unquoted(std::string_view etag) {
+    etag = trim(etag);
+    if (etag.size() >= 2 && etag.front() == '"' && etag.back() == '"') {
+        etag = etag.substr(1, etag.size() - 2);
+    }
+    return std::string(etag);
+}
+
+void append_escaped(std::string& to, std::string_view text) {
+    const std::string clean = is_utf8(text) ? std::string(text) : repair_utf8(text);
+    for (const char c : clean) {
+        const auto byte = static_cast<unsigned char>(c);
+        if (c == '&') {
+            to += "&amp;";
+        } else if (c == '<') {
+            to += "&lt;";
+        } else if (c == '>') {
+            to += "&gt;";
+        } else if (c == '"') {
+            to += "&quot;";
+        } else if (c == '\n' || c == '\r' || c == '\t') {
+            to += "&#" + std::to_string(byte) + ";";
+        } else if (byte < 0x20) {
+            to += "\xef\xbf\xbd";
+        } else {
+            to += c;
+        }
+    }
+}
+
+}  // namespace
+
+DeleteDocument read_delete(std::string_view text) {
+    pugi::xml_document document;
+    const pugi::xml_node root = root_of(document, text, "Delete");
+    DeleteDocument result;
+    for (const pugi::xml_node node : root.children()) {
+        const std::string_view name = node.name();
+        if (name == "Quiet") result.quiet = to_lower(node.child_value()) == "true";
+        if (name != "Object") continue;
+        DeleteDocument::Object object{.key = node.child_value("Key")};
+        if (object.key.empty()) refuse_document("an Object without a Key");
+        if (const pugi::xml_node etag = node.child("ETag"))
+            object.etag = unquoted(etag.child_value());
+        result.objects.push_back(std::move(object));
+        if (result.objects.size() > kDeletedKeysMax) refuse_document("more than 1000 keys");
+    }
+    if (result.objects.empty()) refuse_document("no Object");
+    return result;
+}
+
+std::vector<CompletedPart> read_complete(std::string_view text) {
+    pugi::xml_document document;
+    const pugi::xml_node root = root_of(document, text, "CompleteMultipartUpload");
+    std::vector<CompletedPart> parts;
+    for (const pugi::xml_node node : root.children("Part")) {
+        const auto number = parse_int(trim(node.child_value("PartNumber")));
+        if (!number || *number < 1 || *number > kPartNumberMax) refuse_document("a part's number");
+        CompletedPart part{.number = static_cast<int>(*number),
+                           .etag = unquoted(node.child_value("ETag"))};
+        if (part.etag.empty()) refuse_document("a Part without an ETag");
+        for (const pugi::xml_node child : node.children()) {
+            if (std::string_view(child.name()).starts_with("Checksum")) {
+                part.checksum = trim(child.child_value());
+            }
+        }
+        if (!parts.empty() && parts.back().number >= part.number) {
+            refuse(400, "InvalidPartOrder",
+                   "The list of parts was not in ascending order. Parts must be ordered by part "
+                   "number.");
+        }
+        parts.push_back(std::move(part));
+    }
+    if (parts.empty()) refuse_document("no Part");
+    return parts;
+}
+
+std::string read_create_bucket(std::string_view text) {
+    if (trim(text).empty()) return "";
+    pugi::xml_document document;
+    const pugi::xml_node root = root_of(document, text, "CreateBucketConfiguration");
+    return root.child_value("LocationConstraint");
+}
+
+void XmlWriter::open(std::string_view name) {
+    text_.append("<").append(name).append(">");
+}
+
+void XmlWriter::open_root(std::string_view name) {
+    text_.append("<").append(name).append(" xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">");
+}
+
+void XmlWriter::close(std::string_view name) {
+    text_.append("</").append(name).append(">");
+}
+
+void XmlWriter::add(std::string_view name, std::string_view value) {
+    open(name);
+    append_escaped(text_, value);
+    close(name);
+}
+
+}  // namespace gruca::service::s3
