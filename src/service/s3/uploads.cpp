@@ -8,7 +8,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
+#include <map>
+#include <set>
 
 #include "base/boundary.h"
 #include "base/json.h"
@@ -16,12 +17,12 @@
 #include "base/text.h"
 #include "net/url.h"
 #include "service/s3/call.h"
+#include "service/s3/slow_answer.h"
 
 namespace gruca::service::s3 {
 namespace {
 
-constexpr std::uint64_t kCopyBytes = 64u << 20;        // Between signs of life.
-constexpr auto kSignOfLife = std::chrono::seconds(5);  // A client waits a minute, mostly.
+constexpr std::uint64_t kCopyBytes = 64u << 20;  // Between signs of life.
 constexpr std::int64_t kListMax = 1000;
 
 struct Head {
@@ -51,6 +52,11 @@ std::string place_of(const Request& request) {
         id.size() == 32 && id.find_first_not_of("0123456789abcdef") == std::string::npos;
     if (!fits) refuse(404, "NoSuchUpload", "The specified upload does not exist.");
     return request.bucket() + "/" + id + "/";
+}
+
+std::int64_t part_number_of(const Request& request) {
+    if (!request.asks("partNumber")) refuse_argument("a part needs a partNumber");
+    return request.number("partNumber", 0, 1, kPartNumberMax);
 }
 
 std::string part_name(std::int64_t number) {
@@ -213,7 +219,7 @@ void S3Service::create_upload(Call& call) {
 
 void S3Service::upload_part(Call& call) {
     const Request& request = call.request;
-    const std::int64_t number = request.number("partNumber", 0, 1, kPartNumberMax);
+    const std::int64_t number = part_number_of(request);
     const Head head = head_of(uploads_, request);
     const auto writer = uploads_.begin_put(place_of(request) + part_name(number), {});
     const Received received =
@@ -233,7 +239,7 @@ void S3Service::upload_part(Call& call) {
 
 void S3Service::upload_part_copy(Call& call) {
     const Request& request = call.request;
-    const std::int64_t number = request.number("partNumber", 0, 1, kPartNumberMax);
+    const std::int64_t number = part_number_of(request);
     const Head head = head_of(uploads_, request);
     const CopySource source = copy_source_of(request.header("x-amz-copy-source").value());
     require_bucket(source.bucket);
@@ -282,7 +288,6 @@ void S3Service::upload_part_copy(Call& call) {
     call.send_xml(xml.take());
 }
 
-// tidy: long because one answer is made of all that was looked up on the way to it.
 void S3Service::complete_upload(Call& call) {
     const Request& request = call.request;
     const auto wanted = read_complete(receive_document(call.stream, call.payload, kXmlBytesMax));
@@ -313,28 +318,18 @@ void S3Service::complete_upload(Call& call) {
     }
     require_told_checksum(request, attributes.checksum);
 
-    // From here on it takes its time: the client hears blanks meanwhile, and a failure comes in the
-    // body of a 200, as S3 does it.
-    net::HttpResponse response = call.answer();
-    response.headers.add("Content-Type", "application/xml");
+    // From here on it takes its time.
+    net::HttpResponse head_of_answer = call.answer();
+    head_of_answer.headers.add("Content-Type", "application/xml");
+    SlowAnswer answer(call.stream, clock_, std::move(head_of_answer));
     std::optional<api::Fault> fault;
     const auto writer = store_.begin_put(request.object(), {.only_if_absent = if_absent});
-    auto spoke = clock_.steady_now();
-    const auto speak = [&] {
-        if (clock_.steady_now() - spoke < kSignOfLife) return;
-        if (!call.stream.has_begun()) {  // Blanks may stand behind the declaration, not before.
-            call.stream.begin(response, std::nullopt);
-            call.stream.write(bytes_of(kXmlDeclaration));
-        }
-        call.stream.write(bytes_of(" "));
-        spoke = clock_.steady_now();
-    };
     const auto error = run_guarded([&] {
         for (const Part& part : parts) {
             const std::uint64_t size = part.reader->info().bytes;
             for (std::uint64_t at = 0; at < size; at += kCopyBytes) {
                 writer->append(*part.reader, at, std::min(kCopyBytes, size - at));
-                speak();
+                answer.keep_alive();
             }
         }
         keep_attributes(*writer, attributes);
@@ -348,17 +343,11 @@ void S3Service::complete_upload(Call& call) {
         }
     });
     if (error) fault = fault_of_failure(*error);
-    if (fault && !call.stream.has_begun()) throw Refusal{.fault = *fault};
+    if (fault && !answer.has_begun()) throw Refusal{.fault = *fault};
     if (!fault) {
         uploads_.for_each(place, [&](const store::ObjectInfo& one) { uploads_.remove(one.key); });
     }
-    const std::string xml =
-        fault ? error_xml(*fault, call.request_id) : completion_xml(request, attributes);
-    if (!call.stream.has_begun()) {
-        response.body = xml;
-        return call.send(std::move(response));
-    }
-    call.stream.write(bytes_of(std::string_view(xml).substr(kXmlDeclaration.size())));
+    answer.finish(fault ? error_xml(*fault, call.request_id) : completion_xml(request, attributes));
 }
 
 void S3Service::abort_upload(Call& call) {
@@ -442,15 +431,19 @@ void S3Service::list_uploads(Call& call) {
     call.send_xml(xml.take());
 }
 
+// A part that came in while its upload was aborted has no head any more, only an age.
 void S3Service::forget_old_uploads() {
     const TimePoint limit = clock_.now() - kUploadAgeMax;
-    std::vector<std::string> old;
+    std::map<std::string, TimePoint> last_written;  // By place: its head, or else any part.
+    std::set<std::string> with_head;
     uploads_.for_each("", [&](const store::ObjectInfo& one) {
-        if (one.key.ends_with("/head") && one.modified < limit) {
-            old.push_back(one.key.substr(0, one.key.size() - 4));
-        }
+        const std::string place = one.key.substr(0, one.key.rfind('/') + 1);
+        if (one.key.ends_with("/head")) with_head.insert(place);
+        const bool decides = one.key.ends_with("/head") || !with_head.contains(place);
+        if (decides) last_written[place] = one.modified;
     });
-    for (const std::string& place : old) {
+    for (const auto& [place, time] : last_written) {
+        if (time >= limit) continue;
         log_info("forgetting an upload that was begun more than a week ago: {}", place);
         uploads_.for_each(place, [&](const store::ObjectInfo& one) { uploads_.remove(one.key); });
     }

@@ -9,6 +9,9 @@ namespace gruca::service::s3 {
 namespace {
 
 constexpr int kDepthMax = 8;
+// A key may be a blank: text that is only blanks is text where nothing else is.
+constexpr unsigned int kHowToParse =
+    pugi::parse_escapes | pugi::parse_eol | pugi::parse_ws_pcdata_single;
 
 [[noreturn]] void refuse_document(const std::string& why) {
     refuse(400, "MalformedXML",
@@ -40,7 +43,7 @@ pugi::xml_node root_of(pugi::xml_document& document, std::string_view text, cons
     if (!is_utf8(text)) refuse_document("not UTF-8");
     require_shallow(text);
     const pugi::xml_parse_result result =
-        document.load_buffer(text.data(), text.size(), pugi::parse_default, pugi::encoding_utf8);
+        document.load_buffer(text.data(), text.size(), kHowToParse, pugi::encoding_utf8);
     if (!result) refuse_document(result.description());
     const pugi::xml_node root = document.document_element();
     if (std::string_view(root.name()) != name || root.next_sibling()) {
