@@ -32,11 +32,11 @@ def bucket(s3):
 
 @pytest.fixture(scope="module")
 def big(tmp_path_factory):
-    """As long as no buffer is: 300 MB, of which no two pieces are equal."""
+    """Longer than the memory the service may take: 96 MiB, of which no two pieces are equal."""
     path = tmp_path_factory.mktemp("big") / "big"
     block = hashlib.shake_128(b"seed").digest(MIB)
     with open(path, "wb") as file:
-        for number in range(300):
+        for number in range(96):
             file.write(number.to_bytes(4, "big") + block[4:])
     yield path
     path.unlink()
@@ -106,7 +106,7 @@ def test_the_aws_cli_finds_the_endpoint_in_the_profile(shared_service, s3, bucke
     """And moves a long object in parts."""
     shared_service.run(BIN / "aws", "s3", "cp", "--quiet", big, f"s3://{bucket}/big")
     head = s3.head_object(Bucket=bucket, Key="big")
-    assert head["ContentLength"] == big.stat().st_size and head["ETag"].endswith('-38"')
+    assert head["ContentLength"] == big.stat().st_size and head["ETag"].endswith('-12"')
 
 
 def test_the_transfer_manager_moves_a_long_object_in_little_memory(shared_service, s3, bucket, big, tmp_path):
@@ -158,7 +158,7 @@ def test_s5cmd_moves_trees_and_long_objects(shared_service, s3, bucket, tree, bi
     assert stored(s3, bucket, "up/") == contents(tree)
     s5cmd("sync", f"s3://{bucket}/up/*", f"{tmp_path}/down/")
     assert contents(tmp_path / "down") == contents(tree)
-    assert s5cmd("ls", f"s3://{bucket}/up/").count("\n") == 5
+    assert s5cmd("ls", f"s3://{bucket}/up/").count("\n") == len(NAMES)
     s5cmd("cp", "--concurrency", "4", big, f"s3://{bucket}/big")
     s5cmd("cp", f"s3://{bucket}/big", tmp_path / "big")
     assert md5_of(tmp_path / "big") == md5_of(big)
@@ -258,8 +258,10 @@ def test_a_job_reads_and_writes_the_store_as_s3(shared_service, s3):
 
 
 def test_curl_signs_for_itself(shared_service, s3, bucket):
+    """S3 wants the body's hash named; old versions of curl sign it only when the caller names it."""
     access, secret = shared_service.keys
     s3.put_object(Bucket=bucket, Key="k", Body=b"by curl")
     done = subprocess.run(["curl", "-sf", "--aws-sigv4", f"aws:amz:{shared_service.region}:s3", "--user",
-                           f"{access}:{secret}", f"{shared_service.endpoint}/{bucket}/k"], capture_output=True, timeout=60)
+                           f"{access}:{secret}", "-H", "x-amz-content-sha256: UNSIGNED-PAYLOAD",
+                           f"{shared_service.endpoint}/{bucket}/k"], capture_output=True, timeout=60)
     assert done.stdout == b"by curl"

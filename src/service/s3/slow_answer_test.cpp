@@ -57,7 +57,7 @@ TEST(S3SlowAnswer, signs_of_life_leave_a_document_that_parses) {
     ManualClock clock(time_from_ms(0));
     SlowAnswer answer(stream, clock, {});
     for (int i = 0; i < 9; ++i) {
-        clock.advance(kSignOfLifeTime / 2);
+        clock.advance(std::chrono::milliseconds(kSignOfLifeTime) / 2);
         answer.keep_alive();
     }
     EXPECT_TRUE(answer.has_begun());
