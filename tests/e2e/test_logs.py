@@ -45,6 +45,11 @@ def processes(service, program, *words):
     return found
 
 
+def the_agent(service):
+    """Its pid. A child that has not become another program yet looks like it for a moment."""
+    return wait_until(lambda: (found := processes(service, "gruca-agent"))[1:] == [] and found and found[0], "there is one agent")
+
+
 def rss(pid):
     return int(pathlib.Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
@@ -112,7 +117,7 @@ def flooded(tmp_path_factory):
         seen = {"total": total, "held": []}
         run_python(service, "flood", BEGIN_WHEN_TOLD + FLOOD % total)
         wait_until(lambda: stored(service, "flood").exists(), "the program has begun")
-        agent, = processes(service, "gruca-agent")
+        agent = the_agent(service)
         before = rss(agent)
         service.kill()
         local = local_log(service, "flood")
