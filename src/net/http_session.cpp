@@ -152,11 +152,13 @@ void Session::route(std::size_t head_bytes) {
 
 void Session::hand_over(bool expects_continue) {
     if (!host_.has_room_for_stream()) return refuse(host_.options().streams.busy);
+    // Botocore misreads the next answer on a connection where it asked for 100 and got the answer.
+    const bool skips_continue = parser_->is_done() && !parser_->get()[http::field::expect].empty();
     StreamRequest request{.socket = {},
                           .head = std::move(request_),
                           .received = std::string(text_in(buffer_)),
                           .expects_continue = expects_continue,
-                          .keeps_alive = !closes_after_write_,
+                          .keeps_alive = !closes_after_write_ && !skips_continue,
                           .knows_chunks = parser_->get().version() == 11};
     if (!parser_->chunked()) request.body_bytes = parser_->content_length().value_or(0);
     beast::error_code failed;

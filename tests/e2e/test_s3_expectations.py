@@ -985,3 +985,9 @@ def test_expected_bucket_owner(s3, bucket):
     assert s3.head_bucket(Bucket=bucket, ExpectedBucketOwner="000000000000")
     with refused(403, "403"):
         s3.head_bucket(Bucket=bucket, ExpectedBucketOwner="111111111111")
+
+
+def test_an_answer_without_100_ends_the_connection(shared_service, s3):
+    """Botocore misreads the next answer on a connection where it waited for 100 and got the answer itself."""
+    status, headers, _ = Raw(shared_service)("PUT", f"/{new_bucket(s3)}/empty", headers={"expect": "100-continue"})
+    assert status == 200 and headers["connection"].lower() == "close"
