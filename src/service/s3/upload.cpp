@@ -1,0 +1,56 @@
+#include "service/s3/upload.h"
+
+#include <fmt/format.h>
+
+#include "base/json.h"
+#include "service/s3/refusal.h"
+
+namespace gruca::service::s3 {
+
+std::string UploadHead::to_text() const {
+    Json json = Json::object({{"key", key}, {"attributes", attributes.to_text()}});
+    if (algorithm) json.set("algorithm", header_suffix(*algorithm));
+    json.set("full", is_full_object);
+    return json.dump();
+}
+
+UploadHead UploadHead::from_text(const std::string& text) {
+    const Json json = Json::parse(text);
+    return {.key = json.at("key").as_string(),
+            .attributes = Attributes::from_text(json.at("attributes").as_string()),
+            .algorithm = algorithm_from(json.get_string("algorithm")),
+            .is_full_object = json.get_bool("full")};
+}
+
+std::string upload_place_of(const Request& request) {
+    const std::string id = request.parameter("uploadId");
+    const bool fits =
+        id.size() == 32 && id.find_first_not_of("0123456789abcdef") == std::string::npos;
+    if (!fits) refuse(404, "NoSuchUpload", "The specified upload does not exist.");
+    return request.bucket() + "/" + id + "/";
+}
+
+std::int64_t part_number_of(const Request& request) {
+    if (!request.asks("partNumber")) refuse_argument("a part needs a partNumber");
+    return request.number("partNumber", 0, 1, kPartNumberMax);
+}
+
+std::string part_name(std::int64_t number) {
+    return fmt::format("part-{:05}", number);
+}
+
+UploadHead upload_head_of(const store::ObjectStore& uploads, const Request& request) {
+    const std::string place = upload_place_of(request);
+    if (!uploads.find(place + "head")) {
+        refuse(404, "NoSuchUpload",
+               "The specified upload does not exist. The upload ID may be invalid, or the upload "
+               "may have been aborted or completed.");
+    }
+    UploadHead head = UploadHead::from_text(uploads.get(place + "head"));
+    if (head.key != request.key()) {
+        refuse(404, "NoSuchUpload", "The specified upload is of another key.");
+    }
+    return head;
+}
+
+}  // namespace gruca::service::s3
