@@ -35,9 +35,11 @@ control::Reply failed(const Error& error) {
 
 Core::Core(CoreParts parts, control::Settings settings) : parts_(parts) {
     state_.settings = settings;
-    parts_.database.for_each_summary([this](JobSummary job) {
-        if (job.over) parts_.jobs.publish_over(std::move(job));
+    std::vector<JobSummary> over;
+    parts_.database.for_each_summary([&](JobSummary job) {
+        if (job.over) over.push_back(std::move(job));
     });
+    parts_.jobs.publish_over(std::move(over));
     load_jobs();
 }
 

@@ -42,9 +42,9 @@ void JobBoard::publish(const control::Job& job) {
     remember(copy);
 }
 
-void JobBoard::publish_over(JobSummary job) {
+void JobBoard::publish_over(std::vector<JobSummary> jobs) {
     const std::lock_guard lock(mutex_);
-    index_.put(std::move(job));
+    index_.put_new(std::move(jobs));
 }
 
 JobPtr JobBoard::find(const std::string& name) const {

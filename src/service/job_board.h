@@ -47,7 +47,8 @@ class JobBoard {
     explicit JobBoard(const Database& database) : database_(database) {}
 
     void publish(const control::Job& job);
-    void publish_over(JobSummary job);  // One that was over before the service started.
+    // Those that were over before the service started.
+    void publish_over(std::vector<JobSummary> jobs);
 
     JobPtr find(const std::string& name) const;  // Null when there is none.
     // ARNs are resolved without regard to letter case.

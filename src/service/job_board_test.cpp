@@ -44,7 +44,7 @@ TEST_F(JobBoardTest, a_job_in_progress_is_not_read_from_the_database) {
 
 TEST_F(JobBoardTest, a_job_that_was_over_before_the_start_is_read_when_it_is_asked_for) {
     write(job("a", "Completed"));
-    board.publish_over(summary_of(job("a", "Completed")));
+    board.publish_over({summary_of(job("a", "Completed"))});
     EXPECT_EQ(board.find_listed("a")->live, nullptr);
     EXPECT_EQ(board.find("a")->status, "Completed");
     EXPECT_EQ(board.find_by_arn("arn:x/a"), board.find("a"));
@@ -63,7 +63,7 @@ TEST_F(JobBoardTest, a_job_that_ends_leaves_its_nodes_and_shows_its_end) {
 TEST_F(JobBoardTest, a_change_to_a_job_that_is_over_shows_at_once) {
     control::Job over = job("a", "Completed");
     write(over);
-    board.publish_over(summary_of(over));
+    board.publish_over({summary_of(over)});
     EXPECT_TRUE(board.find("a")->tags.empty());
     over.tags = {{"k", "v"}};
     write(over);
@@ -83,7 +83,7 @@ TEST_F(JobBoardTest, more_jobs_than_are_kept_are_all_found) {
 }
 
 TEST_F(JobBoardTest, a_row_that_is_lost_is_said_to_be) {
-    board.publish_over(summary_of(job("a", "Completed")));
+    board.publish_over({summary_of(job("a", "Completed"))});
     EXPECT_THROW(board.find("a"), Error);
 }
 

@@ -1,5 +1,6 @@
 #include "service/job_index.h"
 
+#include <algorithm>
 #include <iterator>
 
 #include "base/text.h"
@@ -8,15 +9,6 @@ namespace gruca::service {
 namespace {
 
 constexpr std::array kOrders = {JobOrder::creation, JobOrder::name, JobOrder::status};
-
-bool matches(const JobSummary& job, const JobQuery& query) {
-    return (!query.created_after || job.created > *query.created_after) &&
-           (!query.created_before || job.created < *query.created_before) &&
-           (!query.modified_after || job.modified > *query.modified_after) &&
-           (!query.modified_before || job.modified < *query.modified_before) &&
-           (query.status.empty() || job.status == query.status) &&
-           job.name.find(query.name_contains) != std::string::npos;
-}
 
 }  // namespace
 
@@ -33,61 +25,160 @@ JobPlace place_of(const JobSummary& job, JobOrder order) {
 }
 
 void JobIndex::put(JobSummary job) {
-    const auto [found, is_new] = jobs_.try_emplace(job.name);
-    JobSummary& kept = found->second;
-    for (const JobOrder order : kOrders) {
-        Order& places = orders_.at(static_cast<std::size_t>(order));
-        JobPlace place = place_of(job, order);
-        if (!is_new && place == place_of(kept, order)) continue;
-        if (!is_new) places.erase(place_of(kept, order));
-        places.emplace(std::move(place), &kept);
+    const JobSummary* known = find(job.name);
+    if (known == nullptr) {
+        const Slot slot = add(std::move(job));
+        for (const JobOrder order : kOrders) insert(slot, order);
+        return;
     }
-    if (is_new) name_by_arn_[to_lower(job.arn)] = job.name;
-    kept = std::move(job);
+    const auto slot = *first_not_before(PlaceView(job.name, 0, INT64_MIN), JobOrder::name);
+    std::vector<JobOrder> moved;
+    for (const JobOrder order : kOrders) {
+        if (place_of(job, order) != place_of(*known, order)) moved.push_back(order);
+    }
+    for (const JobOrder order : moved) erase(slot, order);
+    Row& row = rows_[slot];
+    row.created = job.created;
+    row.modified = job.modified;
+    row.number = job.number;
+    row.status = status_number(job.status);
+    jobs_[slot] = std::move(job);
+    for (const JobOrder order : moved) insert(slot, order);
+}
+
+void JobIndex::put_new(std::vector<JobSummary> jobs) {
+    for (JobSummary& job : jobs) {
+        const Slot slot = add(std::move(job));
+        for (Order& order : orders_) order.push_back(slot);
+    }
+    for (const JobOrder order : kOrders) {
+        Order& slots = orders_.at(static_cast<std::size_t>(order));
+        std::sort(slots.begin(), slots.end(), [&](Slot a, Slot b) {
+            return place_of_slot(a, order) < place_of_slot(b, order);
+        });
+    }
+}
+
+JobIndex::Slot JobIndex::add(JobSummary job) {
+    const auto slot = static_cast<Slot>(rows_.size());
+    rows_.push_back({.created = job.created,
+                     .modified = job.modified,
+                     .number = job.number,
+                     .name_begin = names_.size(),
+                     .name_bytes = static_cast<std::uint32_t>(job.name.size()),
+                     .status = status_number(job.status)});
+    names_ += job.name;
+    slot_by_arn_[to_lower(job.arn)] = slot;
+    jobs_.push_back(std::move(job));
+    return slot;
+}
+
+std::uint32_t JobIndex::status_number(const std::string& status) {
+    const auto found = std::find(statuses_.begin(), statuses_.end(), status);
+    const auto number = static_cast<std::uint32_t>(found - statuses_.begin());
+    if (found == statuses_.end()) statuses_.push_back(status);
+    return number;
+}
+
+std::string_view JobIndex::name_of(const Row& row) const {
+    return std::string_view(names_).substr(row.name_begin, row.name_bytes);
+}
+
+// place_of, without making a string.
+JobIndex::PlaceView JobIndex::place_of_slot(Slot slot, JobOrder order) const {
+    const Row& row = rows_[slot];
+    switch (order) {
+        case JobOrder::creation:
+            break;
+        case JobOrder::name:
+            return {name_of(row), 0, row.number};
+        case JobOrder::status:
+            return {statuses_[row.status], 0, row.number};
+    }
+    return {"", to_ms(row.created), row.number};
+}
+
+const JobIndex::Order& JobIndex::places(JobOrder order) const {
+    return orders_.at(static_cast<std::size_t>(order));
+}
+
+void JobIndex::insert(Slot slot, JobOrder order) {
+    const auto at = first_not_before(place_of_slot(slot, order), order);
+    orders_.at(static_cast<std::size_t>(order)).insert(at, slot);
+}
+
+void JobIndex::erase(Slot slot, JobOrder order) {
+    const auto at = first_not_before(place_of_slot(slot, order), order);
+    orders_.at(static_cast<std::size_t>(order)).erase(at);
+}
+
+JobIndex::Order::const_iterator JobIndex::first_not_before(const PlaceView& place,
+                                                           JobOrder order) const {
+    return std::partition_point(places(order).begin(), places(order).end(),
+                                [&](Slot slot) { return place_of_slot(slot, order) < place; });
+}
+
+JobIndex::Order::const_iterator JobIndex::first_behind(const PlaceView& place,
+                                                       JobOrder order) const {
+    return std::partition_point(places(order).begin(), places(order).end(),
+                                [&](Slot slot) { return place_of_slot(slot, order) <= place; });
 }
 
 const JobSummary* JobIndex::find(const std::string& name) const {
-    const auto found = jobs_.find(name);
-    return found == jobs_.end() ? nullptr : &found->second;
+    const auto found = first_not_before(PlaceView(name, 0, INT64_MIN), JobOrder::name);
+    if (found == places(JobOrder::name).end() || name_of(rows_[*found]) != name) return nullptr;
+    return &jobs_[*found];
 }
 
 const JobSummary* JobIndex::find_by_arn(const std::string& arn) const {
     const JobSummary* same = find(arn.substr(arn.rfind('/') + 1));
     if (same && same->arn == arn) return same;
-    const auto found = name_by_arn_.find(to_lower(arn));
-    return found == name_by_arn_.end() ? nullptr : find(found->second);
+    const auto found = slot_by_arn_.find(to_lower(arn));
+    return found == slot_by_arn_.end() ? nullptr : &jobs_[found->second];
 }
 
 std::vector<JobSummary> JobIndex::with_prefix(const std::string& name_prefix) const {
     std::vector<JobSummary> found;
-    for (auto it = jobs_.lower_bound(name_prefix); it != jobs_.end(); ++it) {
-        if (!it->first.starts_with(name_prefix)) break;
-        found.push_back(it->second);
+    auto it = first_not_before(PlaceView(name_prefix, 0, INT64_MIN), JobOrder::name);
+    for (; it != places(JobOrder::name).end(); ++it) {
+        if (!name_of(rows_[*it]).starts_with(name_prefix)) break;
+        found.push_back(jobs_[*it]);
     }
     return found;
 }
 
+bool JobIndex::matches(const Row& row, const JobQuery& query, std::uint32_t status) const {
+    return (query.status.empty() || row.status == status) &&
+           (!query.created_after || row.created > *query.created_after) &&
+           (!query.created_before || row.created < *query.created_before) &&
+           (!query.modified_after || row.modified > *query.modified_after) &&
+           (!query.modified_before || row.modified < *query.modified_before) &&
+           (query.name_contains.empty() ||
+            name_of(row).find(query.name_contains) != std::string_view::npos);
+}
+
 template <class Iterator>
-JobPage JobIndex::page_of(Iterator begin, Iterator end, const JobQuery& query) {
+JobPage JobIndex::page_of(Iterator begin, Iterator end, const JobQuery& query) const {
+    const auto status = static_cast<std::uint32_t>(
+        std::find(statuses_.begin(), statuses_.end(), query.status) - statuses_.begin());
     JobPage page;
     for (; begin != end; ++begin) {
-        const JobSummary& job = *begin->second;
-        if (!matches(job, query)) continue;
+        if (!matches(rows_[*begin], query, status)) continue;
         page.more = page.jobs.size() == query.count_max;
         if (page.more) break;
-        page.jobs.push_back(job);
+        page.jobs.push_back(jobs_[*begin]);
     }
     return page;
 }
 
 JobPage JobIndex::list(const JobQuery& query) const {
-    const Order& places = orders_.at(static_cast<std::size_t>(query.order));
+    const Order& slots = places(query.order);
     if (query.descending) {
-        const auto end = query.after ? places.lower_bound(*query.after) : places.end();
-        return page_of(std::make_reverse_iterator(end), places.rend(), query);
+        const auto end = query.after ? first_not_before(*query.after, query.order) : slots.end();
+        return page_of(std::make_reverse_iterator(end), slots.rend(), query);
     }
-    return page_of(query.after ? places.upper_bound(*query.after) : places.begin(), places.end(),
-                   query);
+    const auto begin = query.after ? first_behind(*query.after, query.order) : slots.begin();
+    return page_of(begin, slots.end(), query);
 }
 
 }  // namespace gruca::service

@@ -7,8 +7,12 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
+#include <deque>
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -45,6 +49,8 @@ struct JobPage {
 class JobIndex {
   public:
     void put(JobSummary job);  // Replaces what the job was.
+    // Many at once, of names that are not there yet: sorted once, not each into its place.
+    void put_new(std::vector<JobSummary> jobs);
 
     const JobSummary* find(const std::string& name) const;
     // ARNs are resolved without regard to letter case, but the same letters come first.
@@ -53,13 +59,40 @@ class JobIndex {
     JobPage list(const JobQuery& query) const;
 
   private:
-    using Order = std::map<JobPlace, const JobSummary*>;
-    template <class Iterator>
-    static JobPage page_of(Iterator begin, Iterator end, const JobQuery& query);
+    using Slot = std::uint32_t;  // Of a job, in the order in which they came.
+    using Order = std::vector<Slot>;
+    using PlaceView = std::tuple<std::string_view, std::int64_t, std::int64_t>;
 
-    std::map<std::string, JobSummary> jobs_;
-    std::array<Order, 3> orders_;                     // One for each JobOrder.
-    std::map<std::string, std::string> name_by_arn_;  // Keys in lower case.
+    // What orders and filters look at: a filter that matches nothing reads all of these, one after
+    // another in memory, and no summary.
+    struct Row {
+        TimePoint created;
+        TimePoint modified;
+        std::int64_t number;
+        std::uint64_t name_begin;  // In names_.
+        std::uint32_t name_bytes;
+        std::uint32_t status;  // In statuses_.
+    };
+
+    Slot add(JobSummary job);
+    std::uint32_t status_number(const std::string& status);
+    std::string_view name_of(const Row& row) const;
+    PlaceView place_of_slot(Slot slot, JobOrder order) const;
+    const Order& places(JobOrder order) const;
+    void insert(Slot slot, JobOrder order);
+    void erase(Slot slot, JobOrder order);
+    Order::const_iterator first_not_before(const PlaceView& place, JobOrder order) const;
+    Order::const_iterator first_behind(const PlaceView& place, JobOrder order) const;
+    bool matches(const Row& row, const JobQuery& query, std::uint32_t status) const;
+    template <class Iterator>
+    JobPage page_of(Iterator begin, Iterator end, const JobQuery& query) const;
+
+    std::vector<Row> rows_;                    // By slot.
+    std::deque<JobSummary> jobs_;              // By slot.
+    std::string names_;                        // One after another.
+    std::vector<std::string> statuses_;        // Those that occurred.
+    std::array<Order, 3> orders_;              // One for each JobOrder, sorted.
+    std::map<std::string, Slot> slot_by_arn_;  // Keys in lower case.
 };
 
 }  // namespace gruca::service

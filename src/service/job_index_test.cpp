@@ -56,7 +56,8 @@ TEST(JobIndex, every_list_is_what_sorting_and_filtering_everything_gives) {
     std::vector<JobSummary> jobs;
     for (int i = 0; i < 300; ++i) {
         jobs.push_back(some_job(i, chance.u64(static_cast<std::uint64_t>(i))));
-        index.put(jobs.back());
+        if (i == 150) index.put_new(jobs);
+        if (i > 150) index.put(jobs.back());
     }
     for (std::size_t i = 0; i < jobs.size(); i += 3) {  // A third of them goes on.
         jobs[i].status = "Completed";
