@@ -180,37 +180,40 @@ void S3Service::delete_objects(Call& call) {
     const Request& request = call.request;
     const DeleteDocument document =
         read_delete(receive_document(call.stream, call.payload, kXmlBytesMax));
-    XmlWriter xml;
-    xml.open_root("DeleteResult");
-    for (const DeleteDocument::Object& object : document.objects) {
-        std::optional<api::Fault> fault;
-        const std::string key = request.bucket() + "/" + object.key;
-        const std::lock_guard lock(mutex_of(key));
-        const auto error = run_guarded([&] {
-            const auto found = object.etag ? store_.find(key) : std::nullopt;
-            if (object.etag &&
-                (!found || !matches_etag(*object.etag, attributes_of(*found).etag))) {
-                fault = api::Fault{.code = "PreconditionFailed", .message = "ETag"};
-                return;
+    answer_slowly(call, [&] {
+        XmlWriter xml;
+        xml.open_root("DeleteResult");
+        for (const DeleteDocument::Object& object : document.objects) {
+            std::optional<api::Fault> fault;
+            const std::string key = request.bucket() + "/" + object.key;
+            const std::lock_guard lock(mutex_of(key));
+            const auto error = run_guarded([&] {
+                const auto found = object.etag ? store_.find(key) : std::nullopt;
+                if (object.etag &&
+                    (!found || !matches_etag(*object.etag, attributes_of(*found).etag))) {
+                    fault = api::Fault{.code = "PreconditionFailed", .message = "ETag"};
+                    return;
+                }
+                if (object.key.size() > kKeyBytesMax) {
+                    fault =
+                        api::Fault{.code = "KeyTooLongError", .message = "Your key is too long"};
+                    return;
+                }
+                store_.remove(key);
+            });
+            if (error) fault = fault_of_failure(*error);
+            if (!fault && document.quiet) continue;
+            xml.open(fault ? "Error" : "Deleted");
+            xml.add("Key", object.key);
+            if (fault) {
+                xml.add("Code", fault->code);
+                xml.add("Message", fault->message);
             }
-            if (object.key.size() > kKeyBytesMax) {
-                fault = api::Fault{.code = "KeyTooLongError", .message = "Your key is too long"};
-                return;
-            }
-            store_.remove(key);
-        });
-        if (error) fault = fault_of_failure(*error);
-        if (!fault && document.quiet) continue;
-        xml.open(fault ? "Error" : "Deleted");
-        xml.add("Key", object.key);
-        if (fault) {
-            xml.add("Code", fault->code);
-            xml.add("Message", fault->message);
+            xml.close(fault ? "Error" : "Deleted");
         }
-        xml.close(fault ? "Error" : "Deleted");
-    }
-    xml.close("DeleteResult");
-    call.send_xml(xml.take());
+        xml.close("DeleteResult");
+        return xml.take();
+    });
 }
 
 }  // namespace gruca::service::s3

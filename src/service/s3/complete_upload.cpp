@@ -1,19 +1,15 @@
 // The end of a multipart upload, which makes the object: service/s3/upload.h.
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <mutex>
 
-#include "base/boundary.h"
 #include "base/text.h"
 #include "net/url.h"
 #include "service/s3/call.h"
-#include "service/s3/slow_answer.h"
 #include "service/s3/upload.h"
 
 namespace gruca::service::s3 {
 namespace {
-
-constexpr std::uint64_t kCopyBytes = 64u << 20;  // Between signs of life.
 
 struct Part {
     std::unique_ptr<store::ObjectReader> reader;
@@ -86,6 +82,12 @@ std::optional<Checksum> full_checksum(const std::vector<Part>& parts, Algorithm 
     return Checksum{.algorithm = algorithm, .value = base64_of(digest->finish())};
 }
 
+std::optional<Checksum> checksum_of(const std::vector<Part>& parts, const UploadHead& head) {
+    if (!head.algorithm) return std::nullopt;
+    return head.is_full_object ? full_checksum(parts, *head.algorithm)
+                               : composed_checksum(parts, *head.algorithm);
+}
+
 void require_told_checksum(const Request& request, const std::optional<Checksum>& checksum) {
     if (!checksum) return;
     const std::string name = std::string("x-amz-checksum-") + header_suffix(checksum->algorithm);
@@ -110,16 +112,6 @@ std::string completion_xml(const Request& request, const Attributes& attributes)
         xml.add("ChecksumType", attributes.checksum->is_full_object ? "FULL_OBJECT" : "COMPOSITE");
     }
     xml.close("CompleteMultipartUploadResult");
-    return xml.take();
-}
-
-std::string error_xml(const api::Fault& fault, const std::string& request_id) {
-    XmlWriter xml;
-    xml.open("Error");
-    xml.add("Code", fault.code);
-    xml.add("Message", fault.message);
-    xml.add("RequestId", request_id);
-    xml.close("Error");
     return xml.take();
 }
 
@@ -149,42 +141,21 @@ void S3Service::complete_upload(Call& call) {
     Attributes attributes = head.attributes;
     attributes.upload_id = id;
     attributes.etag = composed_etag(parts);
-    if (head.algorithm) {
-        attributes.checksum = head.is_full_object ? full_checksum(parts, *head.algorithm)
-                                                  : composed_checksum(parts, *head.algorithm);
-    }
-    require_told_checksum(request, attributes.checksum);
-
-    // From here on it takes its time.
-    net::HttpResponse head_of_answer = call.answer();
-    head_of_answer.headers.add("Content-Type", "application/xml");
-    SlowAnswer answer(call.stream, clock_, std::move(head_of_answer));
-    std::optional<api::Fault> fault;
-    const auto writer = store_.begin_put(request.object(), {.only_if_absent = if_absent});
-    const auto error = run_guarded([&] {
-        for (const Part& part : parts) {
-            const std::uint64_t size = part.reader->info().bytes;
-            for (std::uint64_t at = 0; at < size; at += kCopyBytes) {
-                writer->append(*part.reader, at, std::min(kCopyBytes, size - at));
-                answer.keep_alive();
+    answer_slowly(call, [&] {
+        attributes.checksum = checksum_of(parts, head);
+        require_told_checksum(request, attributes.checksum);
+        const auto writer = store_.begin_put(request.object(), {.only_if_absent = if_absent});
+        for (const Part& part : parts) writer->append(*part.reader, 0, part.reader->info().bytes);
+        keep_attributes(*writer, attributes);
+        {
+            const std::lock_guard lock(mutex_of(request.object()));
+            if (writer->commit() == store::PutOutcome::precondition_failed) {
+                refuse_precondition("If-None-Match");
             }
         }
-        keep_attributes(*writer, attributes);
-        const std::lock_guard lock(mutex_of(request.object()));
-        if (writer->commit() == store::PutOutcome::precondition_failed) {
-            fault = api::Fault{.code = "PreconditionFailed",
-                               .message =
-                                   "At least one of the pre-conditions you specified did "
-                                   "not hold: If-None-Match",
-                               .status = 412};
-        }
-    });
-    if (error) fault = fault_of_failure(*error);
-    if (fault && !answer.has_begun()) throw Refusal{.fault = *fault};
-    if (!fault) {
         uploads_.for_each(place, [&](const store::ObjectInfo& one) { uploads_.remove(one.key); });
-    }
-    answer.finish(fault ? error_xml(*fault, call.request_id) : completion_xml(request, attributes));
+        return completion_xml(request, attributes);
+    });
 }
 
 }  // namespace gruca::service::s3

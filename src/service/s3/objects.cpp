@@ -158,23 +158,25 @@ void S3Service::copy_object(Call& call) {
     }
     attributes.upload_id.clear();
     const bool if_absent = only_if_absent(request);
-    const auto writer = store_.begin_put(request.object(), {.only_if_absent = if_absent});
-    writer->append(*reader, 0, reader->info().bytes);
-    keep_attributes(*writer, attributes);
-    {
-        const std::lock_guard lock(mutex_of(request.object()));
-        require_match(request,
-                      request.header("If-Match") ? store_.find(request.object()) : std::nullopt);
-        if (writer->commit() == store::PutOutcome::precondition_failed) {
-            refuse_precondition("If-None-Match");
+    answer_slowly(call, [&] {
+        const auto writer = store_.begin_put(request.object(), {.only_if_absent = if_absent});
+        writer->append(*reader, 0, reader->info().bytes);
+        keep_attributes(*writer, attributes);
+        {
+            const std::lock_guard lock(mutex_of(request.object()));
+            require_match(
+                request, request.header("If-Match") ? store_.find(request.object()) : std::nullopt);
+            if (writer->commit() == store::PutOutcome::precondition_failed) {
+                refuse_precondition("If-None-Match");
+            }
         }
-    }
-    XmlWriter xml;
-    xml.open_root("CopyObjectResult");
-    xml.add("LastModified", iso8601(clock_.now()));
-    xml.add("ETag", with_quotes(attributes.etag));
-    xml.close("CopyObjectResult");
-    call.send_xml(xml.take());
+        XmlWriter xml;
+        xml.open_root("CopyObjectResult");
+        xml.add("LastModified", iso8601(clock_.now()));
+        xml.add("ETag", with_quotes(attributes.etag));
+        xml.close("CopyObjectResult");
+        return xml.take();
+    });
 }
 
 void S3Service::delete_object(Call& call) {

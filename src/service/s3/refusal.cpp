@@ -1,5 +1,7 @@
 #include "service/s3/refusal.h"
 
+#include "service/s3/xml.h"
+
 namespace gruca::service::s3 {
 
 void refuse(int status, std::string code, std::string message) {
@@ -43,6 +45,16 @@ api::Fault fault_of_failure(const Error& error) {
                         "request's id.",
                     .status = 500};
     }
+}
+
+std::string error_document(const api::Fault& fault, const std::string& request_id) {
+    XmlWriter xml;
+    xml.open("Error");
+    xml.add("Code", fault.code);
+    xml.add("Message", fault.message);
+    xml.add("RequestId", request_id);
+    xml.close("Error");
+    return xml.take();
 }
 
 }  // namespace gruca::service::s3

@@ -29,4 +29,7 @@ struct Refusal {
 // again.
 api::Fault fault_of_failure(const Error& error);
 
+// The Error document in XML.
+std::string error_document(const api::Fault& fault, const std::string& request_id);
+
 }  // namespace gruca::service::s3

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "service/s3/call.h"
+#include "service/s3/slow_answer.h"
 
 namespace gruca::service::s3 {
 namespace {
@@ -88,16 +89,10 @@ api::Fault fault_of_signature(const net::VerifyS3Result& result) {
 
 net::HttpResponse response_of(const Refusal& refusal, const std::string& request_id) {
     const api::Fault& fault = refusal.fault;
-    XmlWriter xml;
-    xml.open("Error");
-    xml.add("Code", fault.code);
-    xml.add("Message", fault.message);
-    xml.add("RequestId", request_id);
-    xml.close("Error");
     net::HttpResponse response{
         .status = fault.status,
         .headers = {{"Content-Type", "application/xml"}, {"x-amz-request-id", request_id}},
-        .body = xml.take()};
+        .body = error_document(fault, request_id)};
     for (const auto& [name, value] : refusal.headers.fields()) response.headers.add(name, value);
     return response;
 }
@@ -154,6 +149,13 @@ void S3Service::handle(net::HttpStream& stream) {
         }
     }
     if (refusal && !stream.has_begun()) stream.send(response_of(*refusal, request_id));
+}
+
+void S3Service::answer_slowly(const Call& call, const std::function<std::string()>& make) {
+    net::HttpResponse head = call.answer();
+    head.headers.add("Content-Type", "application/xml");
+    SlowAnswer answer(call.stream, clock_, std::move(head));
+    s3::answer_slowly(answer, call.request_id, make);
 }
 
 void S3Service::authenticate(Call& call) const {

@@ -13,6 +13,7 @@
 
 #include <array>
 #include <filesystem>
+#include <functional>
 #include <mutex>
 #include <string>
 
@@ -78,6 +79,9 @@ class S3Service {
     void list_parts(Call& call);
     void list_uploads(Call& call);
     void forget_old_uploads();
+
+    // For what may take longer than clients wait: service/s3/slow_answer.h.
+    void answer_slowly(const Call& call, const std::function<std::string()>& make);
 
     std::mutex& mutex_of(const std::string& object);
 

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <string>
 
 #include "base/clock.h"
@@ -22,8 +23,10 @@ class SlowAnswer {
     // What is referred to outlives this. `head` is the answer without its body.
     SlowAnswer(net::HttpStream& stream, const Clock& clock, net::HttpResponse head);
 
-    // Called now and then: sends a blank when kSignOfLifeTime has gone by in silence.
-    void keep_alive();
+    // Runs `work` on a thread of its own, and meanwhile sends a blank whenever kSignOfLifeTime has
+    // gone by in silence. Throws what `work` throws, or that the client is gone; either way `work`
+    // is over.
+    void during(const std::function<void()>& work);
 
     bool has_begun() const { return stream_.has_begun(); }
 
@@ -31,10 +34,17 @@ class SlowAnswer {
     void finish(std::string document);
 
   private:
+    void keep_alive();
+
     net::HttpStream& stream_;
     const Clock& clock_;
     net::HttpResponse head_;
     std::chrono::steady_clock::time_point spoke_;
 };
+
+// The whole of it: answers with the document that `make` returns. A Refusal or Error that it throws
+// is thrown here as long as nothing was sent, and is an Error document in the body from then on.
+void answer_slowly(SlowAnswer& answer, const std::string& request_id,
+                   const std::function<std::string()>& make);
 
 }  // namespace gruca::service::s3

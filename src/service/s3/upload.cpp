@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "service/s3/refusal.h"
+#include "service/s3/xml.h"
 
 namespace gruca::service::s3 {
 

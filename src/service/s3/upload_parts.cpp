@@ -6,6 +6,35 @@
 #include "service/s3/upload.h"
 
 namespace gruca::service::s3 {
+namespace {
+
+// The MD5 of what is copied has to be known, so it goes through this process.
+Attributes copy_range(const store::ObjectReader& from, ByteRange range, store::ObjectWriter& to,
+                      std::optional<Algorithm> algorithm) {
+    const auto md5 = make_md5();
+    const auto digest = algorithm ? make_digest(*algorithm) : nullptr;
+    std::vector<std::byte> buffer(1u << 20);
+    for (std::uint64_t done = 0; done < range.bytes;) {
+        const auto piece =
+            std::span(buffer).first(std::min<std::uint64_t>(range.bytes - done, buffer.size()));
+        if (from.read(range.begin + done, piece) != piece.size()) {
+            throw Error(ErrorCode::data_loss,
+                        "an object is shorter than it was: " + from.info().key);
+        }
+        md5->update(piece);
+        if (digest) digest->update(piece);
+        to.write(piece);
+        done += piece.size();
+    }
+    Attributes attributes{.etag = hex_of(md5->finish())};
+    if (digest) {
+        attributes.checksum =
+            Checksum{.algorithm = *algorithm, .value = base64_of(digest->finish())};
+    }
+    return attributes;
+}
+
+}  // namespace
 
 void S3Service::upload_part(Call& call) {
     const Request& request = call.request;
@@ -46,36 +75,21 @@ void S3Service::upload_part_copy(Call& call) {
         refuse_argument("The x-amz-copy-source-range value must be of the form bytes=first-last");
     }
     const ByteRange copied = range.value_or(ByteRange{.begin = 0, .bytes = size});
-    // Its MD5 has to be known, so it goes through this process.
-    const auto md5 = make_md5();
-    const auto digest = head.algorithm ? make_digest(*head.algorithm) : nullptr;
-    const auto writer = uploads_.begin_put(upload_place_of(request) + part_name(number), {});
-    std::vector<std::byte> buffer(1u << 20);
-    for (std::uint64_t done = 0; done < copied.bytes;) {
-        const auto piece =
-            std::span(buffer).first(std::min<std::uint64_t>(copied.bytes - done, buffer.size()));
-        if (reader->read(copied.begin + done, piece) != piece.size()) {
-            throw Error(ErrorCode::data_loss, "an object is shorter than it was: " + source.key);
+    answer_slowly(call, [&] {
+        const auto writer = uploads_.begin_put(upload_place_of(request) + part_name(number), {});
+        const Attributes attributes = copy_range(*reader, copied, *writer, head.algorithm);
+        keep_attributes(*writer, attributes);
+        writer->commit();
+        XmlWriter xml;
+        xml.open_root("CopyPartResult");
+        xml.add("LastModified", iso8601(clock_.now()));
+        xml.add("ETag", with_quotes(attributes.etag));
+        if (const auto& checksum = attributes.checksum) {
+            xml.add("Checksum" + upper_name(checksum->algorithm), checksum->value);
         }
-        md5->update(piece);
-        if (digest) digest->update(piece);
-        writer->write(piece);
-        done += piece.size();
-    }
-    Attributes attributes{.etag = hex_of(md5->finish())};
-    if (digest) {
-        attributes.checksum =
-            Checksum{.algorithm = *head.algorithm, .value = base64_of(digest->finish())};
-    }
-    keep_attributes(*writer, attributes);
-    writer->commit();
-    XmlWriter xml;
-    xml.open_root("CopyPartResult");
-    xml.add("LastModified", iso8601(clock_.now()));
-    xml.add("ETag", with_quotes(attributes.etag));
-    if (digest) xml.add("Checksum" + upper_name(*head.algorithm), attributes.checksum->value);
-    xml.close("CopyPartResult");
-    call.send_xml(xml.take());
+        xml.close("CopyPartResult");
+        return xml.take();
+    });
 }
 
 }  // namespace gruca::service::s3
