@@ -14,15 +14,20 @@
 #include "base/boundary.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/log_limit.h"
 #include "base/private_memory.h"
 #include "cluster/job_network.h"
 #include "cluster/local_cluster.h"
+#include "cluster/network_probe.h"
 #include "service/service.h"
 #include "spec/fields.h"
 
 namespace {
 
 using namespace gruca;
+
+// Of service.log in the data directory, into which `gruca service start` has it write.
+constexpr LogLimits kLogLimits{.file_bytes_max = 16u << 20, .files_kept = 4};
 
 std::string data_dir_by_default() {
     if (const char* home = ::getenv("GRUCA_HOME")) return home;
@@ -78,6 +83,7 @@ void serve(const service::ServiceSettings& settings) {
         std::filesystem::read_symlink("/proc/self/exe").parent_path() / "gruca-agent";
     require_programs(agent.parent_path());
     service::require_valid(settings);
+    limit_log(std::filesystem::path(settings.data_dir) / "service.log", kLogLimits);
     const std::unique_ptr<cluster::JobNetwork> network =
         cluster::open_job_network(settings.job_network, settings.slots, settings.data_dir);
     service::Service service(
@@ -109,6 +115,12 @@ void run(const std::vector<std::string>& words) {
             return;
         case service::ServiceCommand::print_config:
             std::puts(spec::write_fields(arguments.settings).dump(2).c_str());
+            return;
+        case service::ServiceCommand::probe:
+            std::puts(cluster::probe_network(arguments.settings.job_network,
+                                             arguments.settings.slots, arguments.settings.data_dir)
+                          .dump()
+                          .c_str());
             return;
         case service::ServiceCommand::run:
             serve(arguments.settings);

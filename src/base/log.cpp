@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/clock.h"
+#include "base/log_limit.h"
 
 namespace gruca {
 namespace {
@@ -35,6 +36,7 @@ void log_line(LogLevel level, std::string_view message) {
     // One write, so that lines of several threads and processes do not mix. A log that cannot be
     // written is not a reason to stop.
     [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
+    keep_log_limits();
 }
 
 }  // namespace gruca
