@@ -4,11 +4,13 @@
 
 #include <chrono>
 
+#include "agent/job_network.h"
 #include "agent/keeper.h"
 #include "agent/node_cgroups.h"
 #include "base/boundary.h"
 #include "base/file.h"
 #include "base/temp_dir.h"
+#include "base/text.h"
 
 namespace gruca::agent {
 namespace {
@@ -37,6 +39,15 @@ std::string why_not_isolated(const fs::path& program, const fs::path& work) {
                : "a program that does nothing ended with " + ending->status.describe();
 }
 
+// Those of a job that has a network of its own.
+Json name_servers() {
+    Json servers = Json::array();
+    for (const std::string& line : split(resolver_text(), '\n')) {
+        if (line.starts_with("nameserver ")) servers.push(std::string(trim(line.substr(11))));
+    }
+    return servers;
+}
+
 }  // namespace
 
 Json probe_machine(const fs::path& program) {
@@ -50,7 +61,8 @@ Json probe_machine(const fs::path& program) {
         {.name = "probe-" + std::to_string(::getpid()), .record = work.path() / "cgroups"});
     for (const fs::path& group : cgroups.groups()) groups.push(group.string());
     return Json::object({{"sandbox", Json::object({{"why", why}})},
-                         {"cgroups", Json::object({{"groups", groups}})}});
+                         {"cgroups", Json::object({{"groups", groups}})},
+                         {"resolver", Json::object({{"servers", name_servers()}})}});
 }
 
 }  // namespace gruca::agent

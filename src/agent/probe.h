@@ -10,8 +10,9 @@
 
 namespace gruca::agent {
 
-// {"sandbox": {"why": ""}, "cgroups": {"groups": ["/sys/fs/cgroup/memory/gruca/probe-1"]}}; `why`
-// says what does not work, empty when it works. `program` is gruca-agent.
+// {"sandbox": {"why": ""}, "cgroups": {"groups": ["/sys/fs/cgroup/memory/gruca/probe-1"]},
+// "resolver": {"servers": ["10.0.0.2"]}}; `why` says what does not work, empty when it works; the
+// servers are those of a job with a network of its own. `program` is gruca-agent.
 Json probe_machine(const std::filesystem::path& program);
 
 }  // namespace gruca::agent

@@ -29,7 +29,7 @@ std::string joined(const std::vector<std::string>& words) {
 
 std::string text_at(const Json& json, const char* subject, const char* member) {
     const Json* part = json.find(subject);
-    return part == nullptr ? "gruca-agent did not say" : part->get_string(member);
+    return part == nullptr ? "gruca's programs did not say" : part->get_string(member);
 }
 
 Finding programs(const MachineFacts& facts) {
@@ -77,6 +77,69 @@ Finding cgroups(const MachineFacts& facts) {
                 "memory and processes of a job are neither counted nor limited, and a "
                 "kill for want of memory is not told from others",
             .remedy = "run the service as root, with /sys/fs/cgroup mounted and writable"};
+}
+
+bool has_own_network(const MachineFacts& facts) {
+    return text_at(facts.probe, "network", "why").empty();
+}
+
+std::vector<std::string> words_at(const Json& json, const char* subject, const char* member) {
+    std::vector<std::string> words;
+    const Json* part = json.find(subject);
+    const Json* all = part == nullptr ? nullptr : part->find(member);
+    if (all == nullptr) return words;
+    for (const Json& one : all->as_array()) words.push_back(one.as_string());
+    return words;
+}
+
+Finding network(const MachineFacts& facts) {
+    if (has_own_network(facts)) {
+        const Json& own = facts.probe.at("network");
+        return {.subject = "network",
+                .found = fmt::format("each instance has an eth0 of its own, on {}, {} behind {}",
+                                     own.get_string("bridge"), own.get_string("subnet"),
+                                     own.get_string("gateway"))};
+    }
+    return {.verdict = Verdict::limited,
+            .subject = "network",
+            .found = "no network of jobs: " + text_at(facts.probe, "network", "why"),
+            .consequence =
+                "jobs share this machine's network and its loopback: two that use one port, "
+                "as torchrun does, collide; jobs reach what listens on 127.0.0.1; "
+                "EnableNetworkIsolation is refused",
+            .remedy =
+                "run the service as root, in a container with CAP_NET_ADMIN and "
+                "CAP_SYS_ADMIN; until then give each job ports of its own "
+                "(torchrun --master-port)"};
+}
+
+Finding way_out(const MachineFacts& facts) {
+    Finding finding{.subject = "way out", .found = "jobs reach what this machine reaches"};
+    if (!has_own_network(facts)) return finding;
+    const std::string why = text_at(facts.probe, "network", "way_out");
+    const auto firewall = words_at(facts.probe, "network", "firewall");
+    if (why.empty() && firewall.empty()) return finding;
+    finding.verdict = Verdict::limited;
+    finding.found = why.empty() ? joined(firewall) : why;
+    finding.consequence =
+        why.empty() ? "connections of jobs may hang until they time out"
+                    : "jobs reach their peers, the service and this machine, and nothing beyond: "
+                      "no pip install, no downloads";
+    if (!why.empty()) finding.remedy = "sysctl net.ipv4.ip_forward=1; modprobe nf_tables nft_masq";
+    return finding;
+}
+
+Finding resolver(const MachineFacts& facts) {
+    Finding finding{.subject = "resolver", .found = "jobs look names up as this machine does"};
+    if (!has_own_network(facts)) return finding;
+    const auto servers = words_at(facts.probe, "resolver", "servers");
+    finding.found = "jobs ask " + joined(servers);
+    if (!servers.empty()) return finding;
+    finding.verdict = Verdict::limited;
+    finding.found = "no name server that jobs reach: a job's 127.0.0.1 is its own";
+    finding.consequence = "jobs know each other's names and no others";
+    finding.remedy = "name one in /etc/resolv.conf that is not on this machine's loopback";
+    return finding;
 }
 
 Finding fuse(const MachineFacts& facts) {
@@ -175,8 +238,9 @@ Finding clock(const MachineFacts& facts) {
 }  // namespace
 
 std::vector<Finding> examine(const MachineFacts& facts) {
-    return {programs(facts),  sandbox(facts), cgroups(facts),    disk(facts), memory(facts),
-            processor(facts), gpus(facts),    open_files(facts), fuse(facts), clock(facts)};
+    return {programs(facts),   sandbox(facts), cgroups(facts), network(facts),   way_out(facts),
+            resolver(facts),   disk(facts),    memory(facts),  processor(facts), gpus(facts),
+            open_files(facts), fuse(facts),    clock(facts)};
 }
 
 bool is_unusable(const std::vector<Finding>& findings) {

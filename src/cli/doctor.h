@@ -28,7 +28,8 @@ struct MachineFacts {
     bool is_root = false;
     std::string kernel = {};                         // "6.1.0-18-amd64"
     std::vector<std::string> missing_programs = {};  // Of those of this release.
-    Json probe = Json::object();                     // What `gruca-agent --probe` says.
+    Json probe = Json::object();                     // What `gruca-agent --probe` says,
+                                                     // and `gruca-service --probe`.
     std::string fuse_obstacle = {};                  // Empty: /dev/fuse can be opened.
     bool has_fusermount = false;
     std::uint64_t memory_bytes = 0;

@@ -70,17 +70,28 @@ std::string fuse_obstacle() {
     return device.is_open() ? "" : std::string("/dev/fuse: ") + ::strerror(errno);
 }
 
-Json ask_agent(const fs::path& agent) {
+// What a program says when it is told to --probe. What it cannot say becomes the `why` of
+// `subject`.
+Json ask(const std::vector<std::string>& argv, const char* subject) {
     Json answer = Json::object();
     const auto error = run_guarded([&] {
-        const std::string said = run({.argv = {agent.string(), "--probe"}}).output;
+        const std::string said = run({.argv = argv}).output;
         const std::size_t json = said.find('{');  // What it logs comes before.
         if (json == std::string::npos) throw Error(ErrorCode::internal, said);
         answer = Json::parse(trim(std::string_view(said).substr(json)));
     });
     if (!error) return answer;
-    const std::string why = agent.string() + " --probe: " + error->message();
-    return Json::object({{"sandbox", Json::object({{"why", why}})}});
+    const std::string why = argv.front() + " --probe: " + error->message();
+    return Json::object({{subject, Json::object({{"why", why}})}});
+}
+
+Json probe(const fs::path& program_dir, const fs::path& data_dir) {
+    Json said = ask({(program_dir / "gruca-agent").string(), "--probe"}, "sandbox");
+    const Json of_service =
+        ask({(program_dir / "gruca-service").string(), "--probe", "--data-dir", data_dir.string()},
+            "network");
+    if (const Json* network = of_service.find("network")) said.set("network", *network);
+    return said;
 }
 
 int count_gpus() {
@@ -108,7 +119,7 @@ MachineFacts look_at_machine(const fs::path& program_dir, const fs::path& data_d
     for (const char* program : {"gruca-service", "gruca-agent", "gruca-keeper", "gruca-train"}) {
         if (!fs::exists(program_dir / program)) facts.missing_programs.emplace_back(program);
     }
-    facts.probe = ask_agent(program_dir / "gruca-agent");
+    facts.probe = probe(program_dir, data_dir);
     facts.fuse_obstacle = fuse_obstacle();
     facts.has_fusermount = fs::exists("/usr/bin/fusermount3") || fs::exists("/bin/fusermount3");
     const std::string meminfo = read_file("/proc/meminfo");

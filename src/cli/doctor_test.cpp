@@ -25,7 +25,10 @@ MachineFacts good_machine() {
             .kernel = "6.1.0",
             .missing_programs = {},
             .probe = Json::parse(R"({"sandbox": {"why": ""}, "cgroups": {"groups":
-                ["/sys/fs/cgroup/memory/gruca/probe-1", "/sys/fs/cgroup/pids/gruca/probe-1"]}})"),
+                ["/sys/fs/cgroup/memory/gruca/probe-1", "/sys/fs/cgroup/pids/gruca/probe-1"]},
+                "resolver": {"servers": ["10.0.0.2"]},
+                "network": {"why": "", "way_out": "", "firewall": [], "bridge": "gruca-1a2b3c",
+                            "subnet": "198.18.64.0/18", "gateway": "198.18.64.1"}})"),
             .fuse_obstacle = "",
             .has_fusermount = true,
             .memory_bytes = 32ull << 30,
@@ -67,7 +70,7 @@ TEST(Doctor, every_complaint_says_what_follows) {
     const auto complaints = std::count_if(findings.begin(), findings.end(), [](const Finding& one) {
         return one.verdict != Verdict::ok;
     });
-    EXPECT_EQ(complaints, 9);  // All but the GPUs, which are nobody's fault.
+    EXPECT_EQ(complaints, 10);  // All but the GPUs, which are nobody's fault.
     for (const Finding& one : findings) {
         if (one.verdict == Verdict::ok) continue;
         EXPECT_NE(one.consequence, "") << one.subject;
@@ -83,6 +86,7 @@ TEST(Doctor, an_agent_that_does_not_answer_is_not_taken_for_a_good_sandbox) {
     facts.probe = Json::object();
     EXPECT_EQ(about(facts, "sandbox").verdict, Verdict::no);
     EXPECT_EQ(about(facts, "cgroups").verdict, Verdict::limited);
+    EXPECT_EQ(about(facts, "network").verdict, Verdict::limited);
 }
 
 TEST(Doctor, a_limit_does_not_stop_jobs) {
@@ -116,10 +120,49 @@ TEST(Doctor, version_2_of_control_groups_is_told_from_the_controllers_of_version
     EXPECT_EQ(about(facts, "cgroups").found, "version 2");
 }
 
+Json network_of(const char* members) {
+    Json probe = good_machine().probe;
+    probe.set("network", Json::parse(members));
+    return probe;
+}
+
+TEST(Doctor, the_network_of_jobs_is_told_by_its_bridge_and_addresses) {
+    EXPECT_THAT(
+        about(good_machine(), "network").found,
+        AllOf(HasSubstr("gruca-1a2b3c"), HasSubstr("198.18.64.0/18"), HasSubstr("198.18.64.1")));
+    EXPECT_THAT(about(good_machine(), "resolver").found, HasSubstr("10.0.0.2"));
+}
+
+TEST(Doctor, jobs_without_a_network_of_their_own_share_ports_and_need_no_way_out) {
+    MachineFacts facts = good_machine();
+    facts.probe = network_of(R"({"bridge": "gruca-1a2b3c", "way_out": "",
+        "why": "the service does not run as root", "firewall": []})");
+    const Finding network = about(facts, "network");
+    EXPECT_EQ(network.verdict, Verdict::limited);
+    EXPECT_THAT(network.found, HasSubstr("does not run as root"));
+    EXPECT_THAT(network.consequence, AllOf(HasSubstr("torchrun"), HasSubstr("loopback")));
+    EXPECT_THAT(network.remedy, AllOf(HasSubstr("root"), HasSubstr("--master-port")));
+    EXPECT_EQ(about(facts, "way out").verdict, Verdict::ok);
+    EXPECT_EQ(about(facts, "resolver").verdict, Verdict::ok);
+    EXPECT_FALSE(is_unusable(examine(facts)));
+}
+
+TEST(Doctor, jobs_may_have_a_network_that_leads_nowhere) {
+    MachineFacts facts = good_machine();
+    facts.probe = network_of(R"({"why": "", "way_out": "no rules", "firewall": []})");
+    EXPECT_THAT(about(facts, "way out").consequence, HasSubstr("pip install"));
+    facts.probe = network_of(R"({"why": "", "way_out": "", "firewall": ["allow it: iptables"]})");
+    EXPECT_THAT(about(facts, "way out").found, HasSubstr("iptables"));
+    facts.probe = good_machine().probe;
+    facts.probe.set("resolver", Json::parse(R"({"servers": []})"));
+    EXPECT_EQ(about(facts, "resolver").verdict, Verdict::limited);
+    EXPECT_EQ(about(facts, "network").verdict, Verdict::ok);
+}
+
 TEST(Doctor, json_has_the_same_findings) {
     const Json json = findings_json(examine(good_machine()));
     EXPECT_TRUE(json.at("usable").as_bool());
-    EXPECT_EQ(json.at("findings").as_array().size(), 10u);
+    EXPECT_EQ(json.at("findings").as_array().size(), 13u);
     EXPECT_EQ(json.at("findings").as_array().at(0).get_string("verdict"), "ok");
 }
 

@@ -82,6 +82,10 @@ ServiceArguments parse_service_arguments(const std::vector<std::string>& argumen
             parsed.command = ServiceCommand::print_config;
             continue;
         }
+        if (argument == "--probe") {
+            parsed.command = ServiceCommand::probe;
+            continue;
+        }
         if (!argument.starts_with("--")) {
             throw Error(ErrorCode::invalid_argument,
                         "gruca-service takes flags only; see --help: " + argument);
@@ -119,6 +123,8 @@ std::string service_help() {
             fmt::format("  {:<26}{}{}{}\n", flag, is_bool ? "Do not: " : "", facts.help, otherwise);
     }
     text += fmt::format("  {:<26}{}\n", "--print-config", "Print every setting as JSON and end.");
+    text += fmt::format("  {:<26}{}\n", "--probe",
+                        "Try the network of jobs, print what came of it as JSON and end.");
     text += fmt::format("  {:<26}{}\n", "--help", "Print this and end.");
     text += "\nExample:\n  gruca-service --data-dir /srv/gruca --slots 8\n";
     return text;

@@ -58,7 +58,7 @@ struct ServiceSettings {
 // Throws invalid_argument naming the flag, the value and what would do.
 void require_valid(const ServiceSettings& settings);
 
-enum class ServiceCommand { run, print_config, help };
+enum class ServiceCommand { run, print_config, probe, help };
 
 struct ServiceArguments {
     ServiceCommand command = ServiceCommand::run;

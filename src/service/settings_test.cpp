@@ -59,7 +59,8 @@ TEST(ServiceSettingsTest, values_out_of_range_are_refused_by_name) {
 }
 
 TEST(ServiceSettingsTest, help_names_every_flag) {
-    for (const char* flag : {"--data-dir", "--heartbeat-lost", "--no-aws-profile", "--help"}) {
+    for (const char* flag :
+         {"--data-dir", "--heartbeat-lost", "--no-aws-profile", "--probe", "--help"}) {
         EXPECT_THAT(service_help(), HasSubstr(flag));
     }
 }

@@ -19,7 +19,11 @@ def test_a_service_is_started_found_and_stopped(tmp_path):
 
     gone = gruca("job", "list", expect=None)
     assert gone.returncode != 0 and "gruca service start" in gone.stderr
+    (tmp_path / "data").mkdir(mode=0o700)
+    (tmp_path / "data/service.log").touch()
+    os.truncate(tmp_path / "data/service.log", 16 << 20)  # As long as it may get.
     started = gruca("service", "start", "--port", "0")
+    assert (tmp_path / "data/service.log").stat().st_size < 1 << 20 and (tmp_path / "data/service.log.1").stat().st_size >= 16 << 20
     assert "http://127.0.0.1:" in started.stdout
     assert json.loads(gruca("service", "status", "--json").stdout)["endpoint"].startswith("http://127.0.0.1:")
     gruca("job", "create", "--name", "cli", "--image", "gruca/host", "--output", "s3://out", "--", "sh", "-c",
@@ -58,8 +62,11 @@ def test_a_failed_job_is_explained_by_its_timeline_its_nodes_and_a_hint(service)
 
 def test_the_doctor_finds_this_machine_usable_and_leaves_nothing_behind(service, tmp_path):
     said = json.loads(service.gruca("doctor", "--json").stdout)
-    assert said["usable"] and {one["subject"] for one in said["findings"]} >= {"sandbox", "cgroups", "disk", "memory", "processor"}
+    assert said["usable"] and {one["subject"] for one in said["findings"]} >= {"sandbox", "cgroups", "network", "way out", "resolver", "disk", "memory", "processor"}
     assert "Jobs can run here" in service.gruca("doctor").stdout
+    network = next(one for one in said["findings"] if one["subject"] == "network")
+    bridge = service.log().rsplit("on the bridge ", 1)[1].split()[0]
+    assert network["verdict"] == "ok" and bridge in network["found"], network
     assert list(pathlib.Path("/sys/fs/cgroup").glob("**/gruca/probe-*")) == []
 
 
