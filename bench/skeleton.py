@@ -7,7 +7,6 @@ import argparse
 import json
 import os
 import pathlib
-import platform
 import re
 import shutil
 import statistics
@@ -20,14 +19,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests/e2e"))
 
 from conftest import running_service, wait_until  # noqa: E402
+from figures import row  # noqa: E402
 
 JOBS = 20
 DESCRIBES = 500
-
-
-def machine():
-    cpu = re.search(r"model name\s*:\s*(.*)", pathlib.Path("/proc/cpuinfo").read_text()).group(1)
-    return f"{cpu}, {len(re.findall(r'^processor', pathlib.Path('/proc/cpuinfo').read_text(), re.M))} cores, {platform.system()} {platform.release()}"
 
 
 def service_figures():
@@ -94,14 +89,11 @@ def main():
     parts = dict(service=service_figures, demo=demo_figures, build=build_figures)
     for part in [parts[name] for name in options.only or parts]:
         for figure, value, unit, peer, peer_value in part():
-            higher_is_better = unit.endswith("/s")
-            ratio = None if peer_value is None else (value / peer_value if higher_is_better else peer_value / value)
-            row = dict(figure=figure, value=round(value, 3), unit=unit, peer=peer, peer_value=peer_value,
-                       ratio=None if ratio is None else round(ratio, 3), machine=machine())
+            line = row(figure, value, unit, peer, peer_value)
             if options.json:
-                print(json.dumps(row), flush=True)
+                print(json.dumps(line), flush=True)
             else:
-                beside = f"   {peer}: {peer_value:.1f}, ratio {ratio:.2f}" if peer else ""
+                beside = f"   {peer}: {peer_value:.1f}, ratio {line['ratio']:.2f}" if peer else ""
                 print(f"{figure:30} {value:10.2f} {unit}{beside}", flush=True)
 
 
