@@ -202,8 +202,10 @@ class Service:
 
 
 @contextlib.contextmanager
-def running_service(home, *flags):
-    service = Service(home, "--stop-grace", "2", *flags).start()
+def running_service(home, *flags, stop_grace=2):
+    """With None for the grace that a service has by default."""
+    grace = () if stop_grace is None else ("--stop-grace", str(stop_grace))
+    service = Service(home, *grace, *flags).start()
     try:
         yield service
     finally:

@@ -51,6 +51,38 @@ def stop(service, name):
     service.client("sagemaker").stop_training_job(TrainingJobName=name)
 
 
+DEFAULT_GRACE_S = 120
+# Says for how long it has been told to end.
+PATIENT = """
+import signal, time
+told = []
+signal.signal(signal.SIGTERM, lambda *_: told.append(time.monotonic()))
+print("up", flush=True)
+while True:
+    time.sleep(0.5)
+    if told:
+        print("told for", time.monotonic() - told[0], flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def patient_service(tmp_path_factory):
+    """With the grace that a service has by default. What it takes, the other tests of this file take too."""
+    with running_service(tmp_path_factory.mktemp("patient"), stop_grace=None) as service:
+        (service.home / "patient.py").write_text(PATIENT)
+        body = service.request("patient")
+        body["AlgorithmSpecification"]["ContainerEntrypoint"] = ["/usr/bin/python3", str(service.home / "patient.py")]
+        service.client("sagemaker").create_training_job(**body)
+        service.wait_for_log("patient", "up")
+        stop(service, "patient")
+        yield service
+
+
+def test_a_program_is_told_to_end_before_it_is_killed(patient_service):
+    patient_service.wait_for_log("patient", "told for")
+    assert patient_service.describe("patient")["TrainingJobStatus"] == "Stopping" and processes_of("patient")
+
+
 @pytest.mark.parametrize("kinds", [hostile.KINDS[i::4] for i in range(4)])
 def test_a_hostile_program_is_gone_when_its_job_is_stopped(strict_service, kinds):
     names = {kind: f"stop-{kind.replace('_', '-')}" for kind in kinds}
@@ -233,3 +265,11 @@ time.sleep(1000)
     reason = job["FailureReason"]
     assert reason.startswith("AlgorithmError: the program on algo-2 failed: ValueError: rank 2 has no data"), reason
     assert "exit code: 42, on algo-2" in reason and "algo-1" not in reason, reason
+
+
+def test_the_grace_of_a_stop_is_two_minutes_by_default(patient_service):
+    """Last: meanwhile the other tests ran."""
+    job = patient_service.wait("patient", DEFAULT_GRACE_S + 60)
+    assert job["TrainingJobStatus"] == "Stopped" and processes_of("patient") == []
+    lived = max(float(line.split()[-1]) for line in patient_service.lines("patient") if line.startswith("told for"))
+    assert DEFAULT_GRACE_S - 2 < lived < DEFAULT_GRACE_S + 30, lived
