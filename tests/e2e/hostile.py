@@ -130,6 +130,29 @@ def vfork():
     sleep_for_ever()
 
 
+def frozen():
+    """Tries to become root of namespaces of its own, where it could mount control groups without limits and freeze itself
+    against SIGKILL."""
+    new_user, new_mounts, new_groups = 0x10000000, 0x00020000, 0x02000000
+    ignore_signals()
+    child = in_child(sleep_for_ever)
+    if libc.unshare(new_user | new_mounts | new_groups) == 0:
+        pathlib.Path("/proc/self/setgroups").write_text("deny")
+        pathlib.Path("/proc/self/uid_map").write_text("0 0 1")
+        pathlib.Path("/proc/self/gid_map").write_text("0 0 1")
+        place = pathlib.Path("/tmp/groups")
+        place.mkdir()
+        for kind, options, file, word in (("cgroup", b"freezer", "freezer.state", "FROZEN"), ("cgroup2", None, "cgroup.freeze", "1")):
+            if libc.mount(b"none", str(place).encode(), kind.encode(), 0, options) != 0:
+                continue
+            (place / "mine").mkdir()
+            (place / "mine/cgroup.procs").write_text(str(child))
+            (place / "mine" / file).write_text(word)
+            break
+    up()
+    sleep_for_ever()
+
+
 def threads():
     ignore_signals()
     for _ in range(100):
@@ -220,7 +243,7 @@ def stuck_child(file):
     up()
 
 
-KINDS = ("deaf", "sessions", "daemon", "fork_bomb", "runaway", "stopped", "stop_everybody", "tracer", "vfork", "threads",
+KINDS = ("deaf", "sessions", "daemon", "fork_bomb", "runaway", "stopped", "stop_everybody", "tracer", "vfork", "frozen", "threads",
          "hog", "mute", "chatter", "fill_tmp", "fill_shm", "heir")  # Those that need no argument.
 
 if __name__ == "__main__":
