@@ -34,9 +34,9 @@ class Cluster {
     virtual void launch(const spec::NodeConfig& config) = 0;
 
     // Ends the node and everything that runs on it, and forgets it. Returns when nothing of it runs
-    // and its directory is removed. An unknown node is fine. Throws when that does not work, as
-    // when a process hangs in the kernel, with words for people; then it may be asked for again,
-    // and from the second time on does not wait.
+    // and its directory is out of the way; what it holds is deleted soon after. An unknown node is
+    // fine. Throws when that does not work, as when a process hangs in the kernel, with words for
+    // people; then it may be asked for again, and from the second time on does not wait.
     virtual void remove(const std::string& node_id) = 0;
 
     // Of a node that is gone or given up: ends what still runs of it, so that its log grows no

@@ -36,6 +36,8 @@ namespace names = spec::node_directory;
 constexpr std::chrono::seconds kKeeperPatience{5};
 constexpr std::chrono::seconds kAgentStartPatience{10};
 constexpr std::chrono::milliseconds kAgentStartPoll{5};
+// In the directory of the nodes; no node's id begins with a dot.
+constexpr const char* kRemoved = ".removed";
 
 // Node ids become directory names.
 void require_node_id(const std::string& id) {
@@ -52,6 +54,16 @@ std::optional<ProcessId> read_process_id(const fs::path& file) {
     std::error_code failure;
     if (!fs::exists(file, failure)) return std::nullopt;
     return ProcessId::from_text(read_file(file));
+}
+
+std::vector<std::string> node_ids_in(const fs::path& nodes_dir) {
+    std::vector<std::string> ids;
+    for (const auto& entry : fs::directory_iterator(nodes_dir)) {
+        std::string name = entry.path().filename().string();
+        if (name != kRemoved) ids.push_back(std::move(name));
+    }
+    std::sort(ids.begin(), ids.end());
+    return ids;
 }
 
 // An agent holds its node's lock all its life. Closed when another process has it.
@@ -115,7 +127,7 @@ void mark_if_cut(const fs::path& work) {
 }  // namespace
 
 LocalCluster::LocalCluster(LocalClusterOptions options, std::function<void(NodeGone)> gone)
-    : options_(std::move(options)), gone_(std::move(gone)) {
+    : options_(std::move(options)), gone_(std::move(gone)), trash_(options_.nodes_dir / kRemoved) {
     fs::create_directories(options_.nodes_dir);
     fs::permissions(options_.nodes_dir, fs::perms::owner_all);
     wake_fd_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -140,11 +152,11 @@ fs::path LocalCluster::directory_of(const std::string& node_id) const {
 }
 
 void LocalCluster::adopt() {
-    for (const auto& entry : fs::directory_iterator(options_.nodes_dir)) {
-        const std::optional<ProcessId> id = agent_of(entry.path());
+    for (const std::string& node_id : node_ids_in(options_.nodes_dir)) {
+        const std::optional<ProcessId> id = agent_of(options_.nodes_dir / node_id);
         // Without a pid nothing was started yet: a launch will start from the beginning.
         if (!id) continue;
-        watched_[entry.path().filename().string()] = {.process = open_process(*id), .pid = id->pid};
+        watched_[node_id] = {.process = open_process(*id), .pid = id->pid};
     }
 }
 
@@ -218,7 +230,7 @@ void LocalCluster::remove(const std::string& node_id) {
             }
         }
         remove_groups(work / names::kCgroups);
-        fs::remove_all(directory);
+        trash_.take(directory);
     } catch (const std::exception&) {
         const std::lock_guard lock(mutex_);
         stuck_.insert(node_id);
@@ -258,12 +270,7 @@ std::optional<std::string> LocalCluster::left_log(const std::string& node_id) co
 }
 
 std::vector<std::string> LocalCluster::nodes() const {
-    std::vector<std::string> result;
-    for (const auto& entry : fs::directory_iterator(options_.nodes_dir)) {
-        result.push_back(entry.path().filename().string());
-    }
-    std::sort(result.begin(), result.end());
-    return result;
+    return node_ids_in(options_.nodes_dir);
 }
 
 void LocalCluster::wake() const {

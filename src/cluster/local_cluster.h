@@ -25,6 +25,7 @@
 #include "base/process_id.h"
 #include "cluster/cluster.h"
 #include "cluster/job_network.h"
+#include "cluster/trash.h"
 
 namespace gruca::cluster {
 
@@ -69,6 +70,7 @@ class LocalCluster final : public Cluster {
     mutable std::mutex mutex_;  // Guards watched_ and stuck_.
     std::map<std::string, Watched> watched_;
     std::set<std::string> stuck_;  // A removal of them has failed.
+    Trash trash_;
     UniqueFd wake_fd_;
     std::jthread watcher_;  // Last: it uses all of the above.
 };
