@@ -32,6 +32,8 @@ namespace names = spec::node_directory;
 
 // Above every descriptor that the keeper is given, so that moving one never overwrites another.
 constexpr int kLowestFreeFd = 16;
+// A keeper that is not told to go has nothing to do but to leave.
+constexpr std::chrono::seconds kUnpreparedPatience{10};
 
 UniqueFd out_of_the_way(const UniqueFd& fd) {
     UniqueFd moved(::fcntl(fd.get(), F_DUPFD_CLOEXEC, kLowestFreeFd));
@@ -120,6 +122,18 @@ pid_t clone_keeper(const Child& child) {
     return pid;
 }
 
+// Of a keeper that has written none.
+Ending unsaid_ending(int raw) {
+    const std::string keeper = "the process that keeps the training program ";
+    if (WIFSIGNALED(raw)) {
+        const ExitStatus status{.code = 0, .signal = WTERMSIG(raw)};
+        return {.status = status, .failure = keeper + "was " + status.describe()};
+    }
+    const ExitStatus status{.code = WEXITSTATUS(raw), .signal = 0};
+    return {.status = status,
+            .failure = keeper + "ended with " + status.describe() + " and did not say why"};
+}
+
 }  // namespace
 
 Keeper::Keeper(const KeeperOptions& options, const KeeperOrder& order)
@@ -145,14 +159,31 @@ Keeper::Keeper(const KeeperOptions& options, const KeeperOrder& order)
         .uid_map = "0 " + std::to_string(uid) + " 1",
         .gid_map = "0 " + std::to_string(::getegid()) + " 1"};
     pid_ = clone_keeper(child);
+    const std::optional<Error> failure = run_guarded([&] { prepare(options, order); });
+    // Of a keeper that was killed meanwhile, that is the reason, and wait_for() tells it.
+    if (failure && !was_killed_unprepared()) throw Error(*failure);
+}
+
+// From here on a keeper that never hears kGo ends when the command socket closes.
+void Keeper::prepare(const KeeperOptions& options, const KeeperOrder& order) {
     process_.reset(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
-    // From here on a keeper that never hears kGo ends when the command socket closes.
+    if (!process_.is_open()) throw_errno("cannot watch the keeper");
     if (const auto id = process_id_of(pid_)) {
         replace_file(work_dir_ / names::kKeeperPid, id->to_text());
     }
     if (options.account) options.account(pid_);
     if (order.network) connect_node(*order.network, pid_);
     send(kGo);
+}
+
+// Ends it and says whether it had already been ended by others. How the failed step came to fail
+// does not tell: a process that is being killed loses its namespaces some time before it ends.
+bool Keeper::was_killed_unprepared() {
+    command_.reset();  // One that lives writes an ending and leaves.
+    if (process_.is_open() && wait_for(kUnpreparedPatience)) return !written_ending();
+    ::kill(pid_, SIGKILL);  // Not reaped, so the pid is still its own.
+    ::waitpid(pid_, nullptr, 0);
+    return false;
 }
 
 Keeper::~Keeper() {
@@ -200,10 +231,7 @@ std::optional<Ending> Keeper::wait_for(std::chrono::milliseconds patience) {
             write_all(log.get(), bytes_of(names::kCutMark));
         });
         if (unmarked) log_warning("the end of the log is not marked: {}", unmarked->what());
-        ending_ = Ending{.status = {.code = 0, .signal = SIGKILL},
-                         .failure =
-                             "the process that keeps the training program ended without "
-                             "saying how; was it killed?"};
+        ending_ = unsaid_ending(raw);
     }
     return ending_;
 }

@@ -30,7 +30,8 @@ struct KeeperOptions {
 
 class Keeper {
   public:
-    // Throws unavailable when this machine does not allow namespaces, and says what to do.
+    // Throws unavailable when this machine does not allow namespaces, and says what to do. What
+    // fails because somebody has killed the keeper throws nothing: wait_for() says that it was.
     Keeper(const KeeperOptions& options, const KeeperOrder& order);
     ~Keeper();  // Kills what still runs.
     Keeper(const Keeper&) = delete;
@@ -50,6 +51,8 @@ class Keeper {
     void abandon() { abandoned_ = true; }
 
   private:
+    void prepare(const KeeperOptions& options, const KeeperOrder& order);
+    bool was_killed_unprepared();
     std::optional<Ending> written_ending() const;
     void send(char command) const;
 

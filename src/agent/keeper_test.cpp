@@ -3,12 +3,15 @@
 #include "agent/keeper.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <fstream>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,6 +21,8 @@
 #include "base/subprocess.h"
 #include "base/temp_dir.h"
 #include "base/text.h"
+#include "netlink/links.h"
+#include "spec/node_directory.h"
 
 namespace gruca::agent {
 namespace {
@@ -336,6 +341,108 @@ TEST_F(KeeperTest, a_killed_keeper_leaves_no_process_and_the_ending_says_what_ha
     keeper.destroy();
     EXPECT_THAT(end_of(keeper).failure, HasSubstr("keep"));
     EXPECT_THAT(survivors(), IsEmpty());
+}
+
+// Kills the keeper while its agent prepares it, and waits until the kernel has done it.
+void kill_and_wait(pid_t keeper) {
+    ::kill(keeper, SIGKILL);
+    siginfo_t info = {};
+    ::waitid(P_PID, static_cast<id_t>(keeper), &info, WEXITED | WNOWAIT);
+}
+
+TEST_F(KeeperTest, a_keeper_killed_before_it_is_connected_is_the_reason_and_not_what_failed_of_it) {
+    KeeperOrder connected = shell("true");
+    connected.network = {
+        .bridge = "gruca-none", .address = "10.9.8.2", .prefix = 24, .gateway = ""};
+    KeeperOptions killing = options();
+    killing.account = kill_and_wait;
+    Keeper keeper(killing, connected);
+    const Ending ending = end_of(keeper);
+    EXPECT_THAT(ending.failure, HasSubstr("keeps the training program was killed by signal 9"));
+    EXPECT_EQ(ending.status.signal, SIGKILL);
+    EXPECT_FALSE(ending.order_is_wrong);
+    EXPECT_THAT(log(), EndsWith(spec::node_directory::kCutMark));
+}
+
+TEST_F(KeeperTest, a_keeper_killed_while_it_is_accounted_is_the_reason) {
+    KeeperOptions killing = options();
+    killing.account = [](pid_t keeper) {
+        kill_and_wait(keeper);
+        throw Error(ErrorCode::internal, "no such process");
+    };
+    Keeper keeper(killing, shell("true"));
+    EXPECT_THAT(end_of(keeper).failure, HasSubstr("was killed by signal 9"));
+}
+
+TEST_F(KeeperTest, a_keeper_killed_before_it_hears_its_order_is_the_reason) {
+    KeeperOptions killing = options();
+    killing.account = kill_and_wait;
+    Keeper keeper(killing, shell("true"));
+    EXPECT_THAT(end_of(keeper).failure, HasSubstr("was killed by signal 9"));
+}
+
+TEST_F(KeeperTest, a_step_that_fails_beside_a_living_keeper_is_the_reason_and_the_keeper_leaves) {
+    pid_t started = 0;
+    KeeperOptions failing = options();
+    failing.account = [&](pid_t keeper) {
+        started = keeper;
+        throw Error(ErrorCode::not_found, "no group");
+    };
+    try {
+        Keeper keeper(failing, shell("true"));
+        FAIL() << "it should have thrown";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ErrorCode::not_found);
+        EXPECT_EQ(error.message(), "no group");
+    }
+    EXPECT_NE(::kill(started, 0), 0) << "the keeper is still there";
+    EXPECT_EQ(log(), "");
+}
+
+// With a bridge in a network of the test's own.
+class KeeperNetworkTest : public KeeperTest {
+  protected:
+    void SetUp() override {
+        KeeperTest::SetUp();
+        if (IsSkipped()) return;
+        if (::unshare(CLONE_NEWNET) != 0) GTEST_SKIP() << "no right to make a network namespace";
+        netlink::Links().make_bridge(
+            "gruca-t", netlink::InterfaceAddress{.address = 0x0a090801, .prefix = 24});
+    }
+    static std::size_t interfaces() {
+        const std::string names = gruca::run({.argv = {"ip", "-o", "link"}}).output;
+        return static_cast<std::size_t>(std::count(names.begin(), names.end(), '\n'));
+    }
+};
+
+TEST_F(KeeperNetworkTest, whenever_a_keeper_is_killed_that_is_the_reason_and_no_link_stays) {
+    constexpr int kMoments = 60;
+    const std::size_t before = interfaces();
+    KeeperOrder connected = shell("sleep 1000");
+    connected.environment.push_back(mark());
+    connected.network = {
+        .bridge = "gruca-t", .address = "10.9.8.2", .prefix = 24, .gateway = "10.9.8.1"};
+    connected.resolver_file = (work / "hosts").string();
+    connected.remote_shell = {.address = "10.9.8.2", .secret = "secret"};
+    for (int i = 0; i < kMoments; ++i) {
+        std::jthread killer;
+        KeeperOptions killing = options();
+        // From before it is connected, through the making of links and its sandbox, to its program.
+        killing.account = [&](pid_t pid) {
+            killer = std::jthread([pid, i] {
+                std::this_thread::sleep_for(std::chrono::microseconds(50) * i);
+                ::kill(pid, SIGKILL);
+            });
+        };
+        Keeper keeper(killing, connected);
+        EXPECT_THAT(end_of(keeper).failure, HasSubstr("was killed by signal 9")) << "moment " << i;
+    }
+    EXPECT_THAT(survivors(), IsEmpty());
+    // The kernel takes a network down when it finds the time.
+    for (const auto end = std::chrono::steady_clock::now() + kPatience; interfaces() != before;) {
+        ASSERT_LT(std::chrono::steady_clock::now(), end) << "a link is left";
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
 }
 
 TEST_F(KeeperTest, a_mount_point_is_made_without_a_trace_on_the_machine) {

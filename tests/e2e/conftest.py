@@ -32,14 +32,14 @@ def pytest_unconfigure(config):
 
 
 def wait_until(condition, what, seconds=60):
-    """Polls, because clients of the API poll; fails with `what` after a generous limit."""
+    """Polls, because clients of the API poll; fails with `what`, a text or what makes one, after a generous limit."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         value = condition()
         if value:
             return value
         time.sleep(0.02)
-    raise AssertionError(f"timed out after {seconds} s waiting until {what}")
+    raise AssertionError(f"timed out after {seconds} s waiting until {what() if callable(what) else what}")
 
 
 class Service:

@@ -119,6 +119,27 @@ def kill_all(service, chance):
 KINDS = {"service": kill_service, "agent": kill_one("agent"), "rank": kill_rank, "all": kill_all}
 
 
+def remove_group(group, seconds=30):
+    """A process may be in its control group for some moments after it has ended."""
+    def is_removed():
+        with contextlib.suppress(OSError):
+            group.rmdir()
+        return not group.exists()
+
+    def who():
+        with contextlib.suppress(OSError):
+            return ", ".join(f"{pid} ({comm_of(pid)})" for pid in (group / "cgroup.procs").read_text().split())
+        return "nobody, it cannot be read"
+
+    wait_until(is_removed, lambda: f"the control group {group} is empty; in it are still: {who() or 'groups of its own'}", seconds)
+
+
+def comm_of(pid):
+    with contextlib.suppress(OSError):
+        return pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
+    return "gone"
+
+
 @contextlib.contextmanager
 def reboot(service):
     """What a restart of the machine does: nothing runs, control groups are gone, process ids are used again."""
@@ -129,7 +150,7 @@ def reboot(service):
 
     wait_until(all_ended, "all that was killed has ended")
     for group in unhurt.groups(service):
-        group.rmdir()
+        remove_group(group)
     innocent = subprocess.Popen(["sleep", "600"])
     try:
         for node in nodes(service):

@@ -62,7 +62,7 @@ def settle(service):
 
 
 def check_nothing_left(service):
-    wait_until(lambda: not any(left(service).values()), f"nothing is left: {left(service)}", 10)
+    wait_until(lambda: not any(left(service).values()), lambda: f"nothing is left: {left(service)}", 10)
 
 
 def check_over(service):

@@ -11,9 +11,8 @@ KINDS = list(killing.KINDS)
 @contextlib.contextmanager
 def series(home):
     facts = killing.Facts(home)
-    # In turn, so that a hundred points of each are four hundred points.
-    yield lambda chance, home: killing.point(facts, KINDS[chance.number % len(KINDS)], chance, home)
+    yield lambda chance, home: killing.point(facts, chance.kind, chance, home)
 
 
 if __name__ == "__main__":
-    soak.main(series, points=400)
+    soak.main(series, points=400, kinds=KINDS)

@@ -1,9 +1,12 @@
-"""Agents, services and keepers are killed while a rank prints; what is stored is what was printed.
+"""Agents, services and keepers are killed while ranks print; what is stored is what was printed.
 
-A point is one job. In most the service is killed and started again several times while a rank prints numbered
-lines of awkward sizes; in the others the agent or the keeper is killed at a moment of chance. The rank writes
-into a file of its own how many bytes its writes have taken."""
+A point of the kind `service` is one job, whose service is killed and started again many times while its rank
+prints numbered lines of awkward sizes; one of the kinds `agent` and `keeper` is some jobs at once, each of which
+loses its own at a moment of chance. A rank writes into a file of its own how many bytes its writes have taken.
 
+`--each 30` of all kinds is about a thousand kills: 750 of the service, 180 of agents, 90 of keepers."""
+
+import concurrent.futures
 import contextlib
 import os
 import random
@@ -14,7 +17,8 @@ import time
 import soak
 from conftest import TERMINAL, running_service, wait_until
 
-KILLS_OF_SERVICE = (8, 16)  # A point.
+KILLS_OF_SERVICE = (20, 31)  # A point.
+JOBS_AT_ONCE = {"agent": 6, "keeper": 3}  # Each is killed once.
 MARK = b"\ngruca: the process that keeps the training program was killed; the last lines of the program may be missing\n"
 
 RANK = r"""
@@ -84,42 +88,59 @@ class Job:
 
 def kill_services(service, name, chance, home):
     kills = chance.randrange(*KILLS_OF_SERVICE)
-    job = Job(service, name, chance, home, total=kills * chance.randrange(100_000, 600_000), pause=0.01)
+    job = Job(service, name, chance, home, total=kills * chance.randrange(60_000, 300_000), pause=0.01)
     job.wait_for_bytes(1)
     for _ in range(kills):
-        time.sleep(chance.random() * 0.3)
-        service.kill()
         time.sleep(chance.random() * 0.1)
+        service.kill()
+        time.sleep(chance.random() * 0.05)
         service.start()
     assert job.wait()["TrainingJobStatus"] == "Completed"
     stored, expected = job.stored(), printed(job.seed, job.total)
     compare(stored, expected)
     assert len(stored) == job.written()
-    return kills, f"{kills} kills of the service, byte-equal"
+    return "service killed again and again, byte-equal", kills
 
 
-def kill_agent(service, name, chance, home):
-    job = Job(service, name, chance, home, total=1 << 40, pause=chance.choice([0.0001, 0.003]))
-    job.wait_for_bytes(chance.choice([1, 1000, 100_000, 3_000_000]))
-    time.sleep(chance.random() * 0.05)
-    os.kill(job.pid_of("agent.pid"), signal.SIGKILL)
-    assert job.wait()["TrainingJobStatus"] == "Failed"
+def kill_one_of_each(file, check):
+    """Each of some jobs loses the process that `file` names."""
+    def kill_it(job, count, delay):
+        job.wait_for_bytes(count)
+        time.sleep(delay)
+        os.kill(job.pid_of(file), signal.SIGKILL)
+
+    def kill_them(service, name, chance, home):
+        jobs, moments = [], []
+        for i in range(JOBS_AT_ONCE[chance.kind]):
+            (home / f"{i}").mkdir()
+            jobs.append(Job(service, f"{name}-{i}", chance, home / f"{i}", total=1 << 40, pause=chance.choice([0.0003, 0.003, 0.03])))
+            moments.append((chance.choice([1, 1000, 30_000, 300_000]), chance.random() * 0.05))
+        with concurrent.futures.ThreadPoolExecutor(len(jobs)) as threads:
+            list(threads.map(kill_it, jobs, *zip(*moments)))
+        for job in jobs:
+            assert job.wait()["TrainingJobStatus"] == "Failed"
+            check(job)
+        return f"{chance.kind}s killed, {check.__doc__}", len(jobs)
+    return kill_them
+
+
+def check_agent(job):
+    """every byte of the pipes stored"""
     stored, written = job.stored(), job.written()
     assert len(stored) >= written, f"{written - len(stored)} bytes that were in the pipe are lost"
     compare(stored, printed(job.seed, len(stored))[:len(stored)])
-    return 1, "agent killed, every byte of the pipe stored"
 
 
-def kill_keeper(service, name, chance, home):
-    job = Job(service, name, chance, home, total=1 << 40, pause=0.001)
-    job.wait_for_bytes(chance.choice([1, 100_000, 3_000_000]))
-    os.kill(job.pid_of("work/keeper.pid"), signal.SIGKILL)
-    assert job.wait()["TrainingJobStatus"] == "Failed"
+def check_keeper(job):
+    """prefixes and marks stored"""
     stored = job.stored()
     assert stored.endswith(MARK), stored[-200:]
     body = stored[:-len(MARK)]
     compare(body, printed(job.seed, len(body))[:len(body)])
-    return 1, "keeper killed, a prefix and a mark"
+
+
+KINDS = {"service": kill_services, "agent": kill_one_of_each("agent.pid", check_agent),
+         "keeper": kill_one_of_each("work/keeper.pid", check_keeper)}
 
 
 def compare(stored, expected):
@@ -132,21 +153,16 @@ def compare(stored, expected):
 
 @contextlib.contextmanager
 def series(home):
-    with running_service(home) as service:
-        total = {"kills": 0, "points": 0}
-
+    with running_service(home, "--slots", str(max(JOBS_AT_ONCE.values()))) as service:
         def point(chance, home):
             if service.process.poll() is not None:
                 service.start()
-            total["points"] += 1
-            kind = chance.choices([kill_services, kill_agent, kill_keeper], [6, 3, 1])[0]
-            kills, what = kind(service, f"p{total['points']}-{chance.randrange(10**6)}", chance, home)
-            total["kills"] += kills
-            return what
+            begun = time.monotonic()
+            what, kills = KINDS[chance.kind](service, f"p{chance.number}-{chance.randrange(10**6)}", chance, home)
+            return what, {f"kills of the {chance.kind}": kills, f"seconds a kill of the {chance.kind}": (time.monotonic() - begun) / kills}
 
         yield point
-        print(f"{total['kills']} kills", file=sys.stderr)
 
 
 if __name__ == "__main__":
-    soak.main(series, points=140)
+    soak.main(series, points=30 * len(KINDS), kinds=list(KINDS))
