@@ -36,6 +36,10 @@ class FakeService final : public ServiceLink {
     std::uint64_t append_log(std::uint64_t offset, std::string bytes) override {
         const std::lock_guard lock(mutex_);
         require_here();
+        if (appends_refused_ < appends_to_refuse_ && (refuse_next_ = !refuse_next_)) {
+            ++appends_refused_;
+            throw Error(ErrorCode::unavailable, "other logs are being written to disk");
+        }
         if (offset > log_.size()) {
             throw Error(ErrorCode::precondition_failed, "the log has fewer bytes");
         }
@@ -61,6 +65,15 @@ class FakeService final : public ServiceLink {
         const std::lock_guard lock(mutex_);
         away_ = away;
         changed_.notify_all();
+    }
+    // So many appends find a service that is too busy, every other one.
+    void refuse_appends(int count) {
+        const std::lock_guard lock(mutex_);
+        appends_to_refuse_ = count;
+    }
+    int appends_refused() const {
+        const std::lock_guard lock(mutex_);
+        return appends_refused_;
     }
     void lose_log(std::size_t bytes_kept) {
         const std::lock_guard lock(mutex_);
@@ -113,6 +126,9 @@ class FakeService final : public ServiceLink {
     std::vector<std::size_t> log_size_at_report_;
     std::string log_;
     bool away_ = false;
+    int appends_to_refuse_ = 0;
+    int appends_refused_ = 0;
+    bool refuse_next_ = false;
 };
 
 }  // namespace gruca::agent

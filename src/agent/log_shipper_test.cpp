@@ -84,5 +84,16 @@ TEST_F(LogShipperTest, a_service_that_lost_the_end_of_a_log_gets_it_again) {
     EXPECT_EQ(service.log(), "one\ntwo\nthree\n");
 }
 
+TEST_F(LogShipperTest, a_service_that_is_too_busy_every_other_time_gets_every_byte_once) {
+    std::string text;
+    while (text.size() < 3 * kLogPieceBytes) text += std::to_string(text.size()) + "\n";
+    append(text);
+    service.refuse_appends(4);
+    LogShipper shipper(log, service);
+    finish(shipper);
+    EXPECT_TRUE(service.log() == text);
+    EXPECT_EQ(service.appends_refused(), 4);
+}
+
 }  // namespace
 }  // namespace gruca::agent

@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
+#include <thread>
 
 #include "base/error.h"
 #include "base/json.h"
@@ -13,14 +15,37 @@
 #include "base/text.h"
 
 namespace gruca::service {
+namespace {
+
+// A service that was killed as it started an agent has a child for some moments more, which holds
+// the lock until it becomes the agent.
+constexpr int kLockTries = 250;
+constexpr std::chrono::milliseconds kLockPause{20};
+
+bool is_alive(const std::string& pid) {
+    const auto number = parse_int(trim(pid));
+    return number && process_id_of(static_cast<pid_t>(*number));
+}
+
+// False: another service that lives holds it.
+bool take_lock(const UniqueFd& file, const std::filesystem::path& path) {
+    for (int tries = 0; tries < kLockTries; ++tries) {
+        if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) return true;
+        if (errno != EWOULDBLOCK) throw_errno("cannot lock " + path.string());
+        if (is_alive(read_file(path))) return false;
+        std::this_thread::sleep_for(kLockPause);
+    }
+    return false;
+}
+
+}  // namespace
 
 DataDir::DataDir(const std::filesystem::path& path) : path_(std::filesystem::absolute(path)) {
     std::filesystem::create_directories(path_);
     if (::chmod(path_.c_str(), 0700) != 0) throw_errno("cannot make private " + path_.string());
     const std::filesystem::path lock = path_ / "lock";
     lock_ = open_file(lock, O_RDWR | O_CREAT, 0600);
-    if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
-        if (errno != EWOULDBLOCK) throw_errno("cannot lock " + lock.string());
+    if (!take_lock(lock_, lock)) {
         throw Error(ErrorCode::already_exists,
                     "another gruca-service uses this data directory; stop it, or choose another "
                     "with --data-dir: " +

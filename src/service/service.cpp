@@ -10,6 +10,7 @@ namespace gruca::service {
 namespace {
 
 constexpr std::size_t kHttpThreads = 8;
+static_assert(kLogAppendsMax + kLogSyncsMax < kHttpThreads, "a slow disk takes every thread");
 constexpr const char* kEveryAddress = "0.0.0.0";
 const KeyOwner kAdmin{.kind = KeyKind::admin, .owner = "admin"};
 

@@ -6,7 +6,10 @@
 #include <atomic>
 #include <thread>
 
+#include "base/boundary.h"
+#include "base/queue.h"
 #include "base/text.h"
+#include "service/held_file.h"
 #include "service/service_fixture.h"
 #include "store/local_store.h"
 
@@ -143,6 +146,39 @@ TEST(ServiceTest, a_silent_node_is_given_up_and_its_log_saved) {
     EXPECT_THAT(job.at("FailureReason").as_string(), HasSubstr("algo-1"));
     EXPECT_EQ(read_file(running.scratch.path() / "data/logs/job/algo-1.log"), "sent\nnever sent\n");
     EXPECT_TRUE(running.nodes.await_removal(node.node_id));
+}
+
+TEST(ServiceTest, a_disk_that_does_not_take_logs_leaves_threads_for_everything_else) {
+    constexpr int kNodes = 4, kCalls = 12;  // More than the service has threads.
+    RunningService running;
+    running.create("job", kNodes);
+    std::vector<spec::NodeConfig> node;
+    std::vector<std::unique_ptr<testing::HeldFile>> held;
+    for (int i = 0; i < kNodes; ++i) {
+        const std::string host = "algo-" + std::to_string(i + 1);
+        node.push_back(running.nodes.launched("job-" + host));
+        running.report(node.back(), NodePhase::training);
+        running.append(node.back(), 0, "first\n");
+        held.push_back(std::make_unique<testing::HeldFile>(running.scratch.path() /
+                                                           "data/logs/job" / (host + ".log")));
+    }
+    if (!held.front()->is_held()) GTEST_SKIP() << "this file system has no leases";
+    Queue<ErrorCode> refusals(kCalls);
+    std::vector<std::jthread> calls;
+    for (int i = 0; i < kCalls; ++i) {
+        calls.emplace_back([&, i] {
+            const auto refusal =
+                run_guarded([&] { running.append(node[i % kNodes], 6, "second\n"); });
+            if (refusal) refusals.push(refusal->code());
+        });
+    }
+    for (int i = 0; i < kCalls - kLogAppendsMax; ++i) {
+        EXPECT_EQ(refusals.pop_for(std::chrono::seconds(20)), ErrorCode::unavailable);
+    }
+    EXPECT_EQ(running.describe("job").at("TrainingJobStatus").as_string(), "InProgress");
+    held.clear();
+    calls.clear();
+    for (int i = 0; i < kNodes; ++i) EXPECT_EQ(running.append(node[i], 6, "second\n"), 13);
 }
 
 TEST(ServiceTest, parts_that_nobody_merges_go_with_the_last_node) {

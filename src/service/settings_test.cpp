@@ -2,10 +2,15 @@
 
 #include "service/settings.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
+#include <sys/file.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
+#include <thread>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -86,6 +91,22 @@ TEST(DataDirTest, a_second_service_on_the_same_directory_is_refused_by_name) {
         EXPECT_THAT(error.message(), HasSubstr(std::to_string(::getpid())));
         EXPECT_THAT(error.message(), HasSubstr((scratch.path() / "data").string()));
     }
+}
+
+TEST(DataDirTest, a_child_that_a_killed_service_was_starting_is_waited_for) {
+    const TempDir scratch;
+    const pid_t killed = ::fork();
+    if (killed == 0) ::_exit(0);
+    ::waitpid(killed, nullptr, 0);
+    write_file_atomic(scratch.path() / "lock", std::to_string(killed) + "\n");
+    UniqueFd child = open_file(scratch.path() / "lock", O_RDWR);
+    ASSERT_EQ(::flock(child.get(), LOCK_EX | LOCK_NB), 0);
+    const std::jthread exec([&child] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        child.reset();
+    });
+    const DataDir data(scratch.path());
+    EXPECT_EQ(read_file(scratch.path() / "lock"), std::to_string(::getpid()) + "\n");
 }
 
 TEST(DataDirTest, a_running_service_is_announced_and_a_stale_announcement_removed) {

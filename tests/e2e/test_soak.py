@@ -55,3 +55,12 @@ def test_a_run_tells_its_progress_and_writes_a_summary_by_kind(tmp_path, monkeyp
     told = capsys.readouterr().out
     assert len(re.findall(r"wheel: [24] of 6 points, [12] failed, about 0 min to go", told)) == 2, told
     assert len(list((tmp_path / "build/soak").glob("wheel-*/point-*/why.txt"))) == 2
+
+
+def test_a_run_begins_no_point_after_its_time(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(soak, "EVIDENCE", tmp_path / "build/soak")
+    monkeypatch.setattr(soak, "ROOT", tmp_path)
+    monkeypatch.setattr(sys, "argv", ["wheel.py", "--minutes", "0.0000001"])
+    with pytest.raises(SystemExit):
+        soak.main(series, points=3, minutes=10)
+    assert "0 of 3 points of wheel" in capsys.readouterr().out

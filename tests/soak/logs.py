@@ -8,6 +8,7 @@ loses its own at a moment of chance. A rank writes into a file of its own how ma
 
 import concurrent.futures
 import contextlib
+import functools
 import os
 import random
 import signal
@@ -154,6 +155,8 @@ def compare(stored, expected):
 @contextlib.contextmanager
 def series(home):
     with running_service(home, "--slots", str(max(JOBS_AT_ONCE.values()))) as service:
+        service.client = functools.cache(service.client)  # Making one costs more than a job.
+
         def point(chance, home):
             if service.process.poll() is not None:
                 service.start()

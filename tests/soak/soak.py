@@ -47,7 +47,7 @@ class Chance(random.Random):
         self.number, self.kind = number, kind
 
 
-def arguments(name, points, kinds, argv=None):
+def arguments(name, points, kinds, argv=None, minutes=None):
     parser = argparse.ArgumentParser(prog=f"./dev soak {name}")
     parser.add_argument("--points", type=int, default=points, help="how many (%(default)s)")
     if kinds:
@@ -55,6 +55,7 @@ def arguments(name, points, kinds, argv=None):
         parser.add_argument("--kind", action="append", choices=kinds, help="only this one; may be given again")
     parser.add_argument("--seed", type=int, default=1, help="what all chance comes from (%(default)s)")
     parser.add_argument("--first", type=int, default=1, help="the number of the first point (%(default)s)")
+    parser.add_argument("--minutes", type=float, default=minutes, help="begin no point after so long (%(default)s)")
     parser.add_argument("--json", action="store_true", help="one object a point instead of text")
     parser.add_argument("--record", action="store_true", help="write the summary to bench/results")
     options = parser.parse_args(argv)
@@ -77,9 +78,9 @@ def numbers(options, kinds):
     return found
 
 
-def main(series, points=100, kinds=None):
+def main(series, points=100, kinds=None, minutes=None):
     name = pathlib.Path(sys.argv[0]).stem
-    options = arguments(name, points, kinds)
+    options = arguments(name, points, kinds, minutes=minutes)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     home = EVIDENCE / f"{name}-{os.getpid()}"
     home.mkdir(parents=True)
@@ -89,6 +90,9 @@ def main(series, points=100, kinds=None):
     try:
         with series(home / "series") as point:
             for number, kind in numbers(options, kinds):
+                if options.minutes and time.time() - run.begun > options.minutes * 60:
+                    print(f"{name}: ends here, after {options.minutes:g} minutes", file=sys.stderr)
+                    break
                 run.take(number, kind, point)
                 if len(run.failed) == FAILURES_MAX:
                     print(f"{name}: {FAILURES_MAX} points have failed; that is enough", file=sys.stderr)

@@ -13,7 +13,7 @@ Outcome append_log(const Context& context, const Call& call) {
         throw Error(ErrorCode::invalid_argument, "x-gruca-offset must be a number of bytes");
     }
     const LogName log = log_of(require_node(context, node_id));
-    const std::uint64_t size = context.logs.append(log, static_cast<std::uint64_t>(*offset),
+    const std::uint64_t size = context.logs.append_if_idle(log, static_cast<std::uint64_t>(*offset),
                                                    call.http.body, context.clock.now());
     // The node frees what it is told is here.
     if (call.http.headers.find("x-gruca-sync")) context.logs.sync_if_idle(log);

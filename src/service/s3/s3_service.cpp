@@ -112,7 +112,8 @@ S3Service::S3Service(S3Options options, const KeyRing& keys, const Clock& clock,
       clock_(clock),
       random_(random),
       store_(options_.store),
-      uploads_(options_.uploads) {
+      uploads_(options_.uploads),
+      forgotten_at_(clock.now()) {
     forget_old_uploads();
 }
 

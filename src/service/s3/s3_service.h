@@ -27,9 +27,10 @@
 
 namespace gruca::service::s3 {
 
-constexpr std::uint64_t kPutBytesMax = 5ull << 30;          // Of one put or one part.
-constexpr std::uint64_t kPartBytesMin = 5ull << 20;         // But for the last part.
-constexpr auto kUploadAgeMax = std::chrono::hours(7 * 24);  // Then an upload is forgotten.
+constexpr std::uint64_t kPutBytesMax = 5ull << 30;            // Of one put or one part.
+constexpr std::uint64_t kPartBytesMin = 5ull << 20;           // But for the last part.
+constexpr auto kUploadAgeMax = std::chrono::hours(7 * 24);    // Then an upload is forgotten,
+constexpr auto kForgetUploadsEvery = std::chrono::hours(24);  // when the next one begins.
 
 struct S3Options {
     std::filesystem::path store;    // Of the objects.
@@ -43,13 +44,17 @@ bool is_for_objects(const net::HttpRequest& head);
 
 class S3Service {
   public:
-    // Forgets uploads older than kUploadAgeMax. What is referred to outlives this.
+    // Forgets uploads older than kUploadAgeMax, as forget_uploads_if_due() does from then on. What
+    // is referred to outlives this.
     S3Service(S3Options options, const KeyRing& keys, const Clock& clock, Random& random);
 
     // A stream handler of net::HttpServer.
     void handle(net::HttpStream& stream);
 
     static net::HttpResponse busy();  // "SlowDown"
+
+    // Called when an upload begins; does something once every kForgetUploadsEvery.
+    void forget_uploads_if_due();
 
   private:
     struct Call;
@@ -93,6 +98,8 @@ class S3Service {
     store::LocalStore uploads_;
     // Each guards the objects that hash to it between looking at a condition and writing.
     std::array<std::mutex, 64> mutexes_;
+    std::mutex forgetting_;  // Guards the member below.
+    TimePoint forgotten_at_;
 };
 
 }  // namespace gruca::service::s3

@@ -18,6 +18,7 @@ constexpr std::int64_t kListMax = 1000;
 }  // namespace
 
 void S3Service::create_upload(Call& call) {
+    forget_uploads_if_due();
     const Request& request = call.request;
     UploadHead head{.key = request.key(), .attributes = attributes_in(request)};
     if (const auto name = request.header("x-amz-checksum-algorithm")) {
@@ -129,6 +130,16 @@ void S3Service::list_uploads(Call& call) {
 }
 
 // A part that came in while its upload was aborted has no head any more, only an age.
+void S3Service::forget_uploads_if_due() {
+    {
+        const std::lock_guard lock(forgetting_);
+        if (clock_.now() - forgotten_at_ < kForgetUploadsEvery) return;
+        forgotten_at_ = clock_.now();
+    }
+    const auto failure = run_guarded([&] { forget_old_uploads(); });
+    if (failure) log_warning("old uploads are not forgotten now: {}", failure->what());
+}
+
 void S3Service::forget_old_uploads() {
     const TimePoint limit = clock_.now() - kUploadAgeMax;
     std::map<std::string, TimePoint> last_written;  // By place: its head, or else any part.

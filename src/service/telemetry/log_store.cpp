@@ -69,6 +69,22 @@ void free_gap(int fd, const LogQuota& quota, std::uint64_t size_before, std::uin
                 static_cast<off_t>(end - quota.step_bytes - quota.head_bytes));
 }
 
+// One of a limited number at once.
+class Place {
+  public:
+    Place(std::atomic<int>& taken, int taken_max) : taken_(taken) {
+        if (++taken_ <= taken_max) return;
+        --taken_;
+        throw Error(ErrorCode::unavailable, "other logs are being written to disk; ask again");
+    }
+    ~Place() { --taken_; }
+    Place(const Place&) = delete;
+    Place& operator=(const Place&) = delete;
+
+  private:
+    std::atomic<int>& taken_;
+};
+
 UniqueFd open_for_append(const LogFiles& files) {
     UniqueFd fd(::open(files.bytes.c_str(), O_RDWR | O_CLOEXEC));
     if (fd.is_open() || errno != ENOENT) {
@@ -142,6 +158,12 @@ std::uint64_t LogStore::append(const LogName& log, std::uint64_t offset, std::st
     return size + bytes.size();
 }
 
+std::uint64_t LogStore::append_if_idle(const LogName& log, std::uint64_t offset,
+                                       std::string_view bytes, TimePoint now) {
+    const Place place(appends_, kLogAppendsMax);
+    return append(log, offset, bytes, now);
+}
+
 void LogStore::append_rest_of(const std::filesystem::path& file, const LogName& log,
                               TimePoint now) {
     const UniqueFd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
@@ -179,14 +201,7 @@ void LogStore::sync(const LogName& log) const {
 }
 
 void LogStore::sync_if_idle(const LogName& log) {
-    struct Place {
-        std::atomic<int>& taken;
-        explicit Place(std::atomic<int>& syncs) : taken(syncs) { ++taken; }
-        ~Place() { --taken; }
-    } place(syncs_);
-    if (place.taken > kLogSyncsMax) {
-        throw Error(ErrorCode::unavailable, "other logs are being written to disk; ask again");
-    }
+    const Place place(syncs_, kLogSyncsMax);
     sync(log);
 }
 
@@ -198,12 +213,18 @@ void LogStore::note_times(const LogName& log, TimePoint at) {
 
 std::optional<LogTimes> LogStore::times(const LogName& log) {
     const std::string name = log.job + '/' + log.host;
-    const std::lock_guard files_lock(mutex_of(log));  // Nothing is appended meanwhile.
-    const std::lock_guard lock(times_mutex_);
-    if (const auto known = times_.find(name); known != times_.end()) return known->second;
+    const auto remembered = [&]() -> std::optional<LogTimes> {
+        const std::lock_guard lock(times_mutex_);
+        const auto known = times_.find(name);
+        return known == times_.end() ? std::nullopt : std::optional(known->second);
+    };
+    if (const auto known = remembered()) return known;  // Without waiting for an append.
+    const std::lock_guard files_lock(mutex_of(log));    // Nothing is appended meanwhile.
+    if (const auto known = remembered()) return known;
     LogReader reader(files(log), false);
     if (!reader.first_time()) return std::nullopt;
     const LogTimes found{.first = *reader.first_time(), .last = *reader.last_time()};
+    const std::lock_guard lock(times_mutex_);
     times_.emplace(name, found);
     return found;
 }

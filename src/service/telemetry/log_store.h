@@ -48,7 +48,9 @@ struct LogGap {
 };
 LogGap gap_of(const LogQuota& quota, std::uint64_t size);
 
-// Syncs at once for nodes that free what is on disk; each takes a thread of the service.
+// At once for nodes, each on a thread of the service: appends, and syncs for nodes that free what
+// is on disk. However slow the disk is, the other threads answer other calls.
+constexpr int kLogAppendsMax = 5;
 constexpr int kLogSyncsMax = 2;
 
 struct LogName {
@@ -86,6 +88,11 @@ class LogStore {
     std::uint64_t append(const LogName& log, std::uint64_t offset, std::string_view bytes,
                          TimePoint now);
 
+    // As append, for nodes. Throws unavailable when kLogAppendsMax are busy, and takes nothing
+    // then.
+    std::uint64_t append_if_idle(const LogName& log, std::uint64_t offset, std::string_view bytes,
+                                 TimePoint now);
+
     // Appends what a file holds beyond the bytes stored already.
     void append_rest_of(const std::filesystem::path& file, const LogName& log, TimePoint now);
 
@@ -105,6 +112,7 @@ class LogStore {
     const std::filesystem::path directory_;
     const LogQuota quota_;
     std::array<std::mutex, 64> mutexes_;  // Each guards the files of the logs that hash to it.
+    std::atomic<int> appends_ = 0;
     std::atomic<int> syncs_ = 0;
     std::mutex times_mutex_;                 // Guards the member below; taken last.
     std::map<std::string, LogTimes> times_;  // By "<job>/<host>": of logs looked at or appended to.

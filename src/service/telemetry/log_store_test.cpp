@@ -6,16 +6,21 @@
 #include <sys/stat.h>
 
 #include <fstream>
+#include <memory>
+#include <thread>
+#include <vector>
 
+#include "base/boundary.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/random.h"
 #include "base/temp_dir.h"
+#include "service/held_file.h"
 
 namespace gruca::service {
 namespace {
 
-class LogStoreTest : public testing::Test {
+class LogStoreTest : public ::testing::Test {
   protected:
     std::string text() const { return read_file(store.files(log).bytes); }
     static TimePoint at(std::int64_t ms) { return time_from_ms(ms); }
@@ -129,6 +134,41 @@ TEST_F(LogStoreTest, the_index_is_little_endian) {
     EXPECT_EQ(bytes[1], std::byte{1});
     EXPECT_EQ(bytes[8], std::byte{3});
     EXPECT_EQ(decode_log_index_record(bytes.data()).offset, 0x0102u);
+}
+
+TEST_F(LogStoreTest, appends_to_a_slow_disk_hold_so_many_threads_and_no_more) {
+    std::vector<LogName> slow;
+    std::vector<std::unique_ptr<testing::HeldFile>> held;
+    for (int i = 0; i < kLogAppendsMax; ++i) {
+        slow.push_back({.job = "slow", .host = "algo-" + std::to_string(i + 1)});
+        store.append(slow.back(), 0, "one\n", at(1));
+        held.push_back(std::make_unique<testing::HeldFile>(store.files(slow.back()).bytes));
+    }
+    if (!held.front()->is_held()) GTEST_SKIP() << "this file system has no leases";
+    store.append(log, 0, "kept\n", at(1));
+    EXPECT_TRUE(store.times(slow[0]));
+    std::vector<std::jthread> threads;
+    for (const LogName& one : slow) {
+        threads.emplace_back([this, one] {
+            while (run_guarded([&] { store.append_if_idle(one, 4, "two\n", at(2)); })) {
+            }
+        });
+    }
+    constexpr std::uint64_t kBytesMax = 20u << 20;
+    // Takes bytes until every place is taken, and then none.
+    std::uint64_t size = 5;
+    std::optional<Error> refused;
+    while (!refused && size < kBytesMax) {
+        refused = run_guarded([&] { size = store.append_if_idle(log, size, "more\n", at(3)); });
+    }
+    ASSERT_TRUE(refused);
+    EXPECT_EQ(refused->code(), ErrorCode::unavailable);
+    EXPECT_EQ(store.size(log), size);
+    EXPECT_TRUE(store.times(slow[0])) << "the times of a log do not wait for its disk";
+    held.clear();
+    threads.clear();
+    EXPECT_EQ(store.append_if_idle(log, size, "again\n", at(4)), size + 6);
+    for (const LogName& one : slow) EXPECT_EQ(store.size(one), 8u);
 }
 
 }  // namespace
