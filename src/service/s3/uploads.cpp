@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "base/boundary.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "service/s3/call.h"
@@ -129,7 +130,6 @@ void S3Service::list_uploads(Call& call) {
     call.send_xml(xml.take());
 }
 
-// A part that came in while its upload was aborted has no head any more, only an age.
 void S3Service::forget_uploads_if_due() {
     {
         const std::lock_guard lock(forgetting_);
@@ -140,6 +140,7 @@ void S3Service::forget_uploads_if_due() {
     if (failure) log_warning("old uploads are not forgotten now: {}", failure->what());
 }
 
+// A part that came in while its upload was aborted has no head any more, only an age.
 void S3Service::forget_old_uploads() {
     const TimePoint limit = clock_.now() - kUploadAgeMax;
     std::map<std::string, TimePoint> last_written;  // By place: its head, or else any part.
