@@ -69,7 +69,8 @@ struct TokenizeOptions {
     InputOptions input;
     std::filesystem::path tokenizer;  // A tokenizer.json with the token <|endoftext|>.
     std::filesystem::path output;  // Gets train/tokens.{bin,idx} and validation/tokens.{bin,idx}.
-    // Every n-th document, n = 1 / fraction, goes to the validation shard. 0: there is none.
+    // This share of the documents, evenly spread over them, goes to the validation shard: of 1 / n
+    // every n-th. 0: there is none. Throws invalid_argument unless below 1.
     double validation_fraction = 0;
     int workers = 0;  // 0: one a processor.
 };

@@ -121,13 +121,24 @@ TEST_F(Commands, validation_takes_every_nth_document_and_train_the_rest) {
     EXPECT_FALSE(fs::exists(dir.path() / "out/validation/tokens.idx"));
 }
 
+TEST_F(Commands, validation_has_the_share_that_was_asked_for) {
+    train();
+    for (const auto& [fraction, documents] :
+         {std::pair(0.35, 15), {0.4, 18}, {0.5, 22}, {0.02222222222222222, 1}, {0.9, 40}}) {
+        const TokenizeResult result = tokenize(options("out", fraction), kClock, {});
+        EXPECT_EQ(result.validation_documents, documents) << fraction;
+        EXPECT_EQ(result.train_documents, 45 - documents) << fraction;
+    }
+}
+
 TEST_F(Commands, a_split_that_takes_nothing_is_refused) {
     train();
     const auto failure = run_guarded([&] { tokenize(options("out", 0.001), kClock, {}); });
     ASSERT_TRUE(failure);
-    EXPECT_THAT(failure->message(), HasSubstr("every 1000th document, but there are only 45"));
+    EXPECT_EQ(failure->code(), ErrorCode::invalid_argument);
+    EXPECT_THAT(failure->message(), HasSubstr("45"));
     EXPECT_FALSE(fs::exists(dir.path() / "out/train/tokens.bin"));
-    for (const double fraction : {-0.1, 0.6, std::nan("")}) {
+    for (const double fraction : {-0.1, 1.0, std::nan("")}) {
         EXPECT_THROW(tokenize(options("out", fraction), kClock, {}), Error);
     }
 }

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -119,23 +118,27 @@ class Encoding {
     std::vector<std::jthread> threads_;  // Joined before anything they use goes.
 };
 
-// Every n-th document goes to validation; 0: none does.
-std::int64_t validation_period(double fraction) {
-    if (fraction == 0) return 0;
-    if (!(fraction > 0 && fraction <= 0.5)) {
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("the validation fraction is not in 0..0.5: {}", fraction));
-    }
-    return std::llround(1 / fraction);
+double require_fraction(double fraction) {
+    if (fraction >= 0 && fraction < 1) return fraction;
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("the validation fraction must be at least 0 and below 1: {}", fraction));
+}
+
+// How many of the first `documents` go to validation. The slack is for fractions that a double
+// holds a hair too small: 0.57 of 100 are 57.
+std::int64_t validation_share(double fraction, std::int64_t documents) {
+    constexpr double kSlack = 1e-6;
+    return static_cast<std::int64_t>(fraction * static_cast<double>(documents) + kSlack);
 }
 
 class Split {
   public:
     Split(const TokenizeOptions& options, TokenType type)
-        : period_(validation_period(options.validation_fraction)),
+        : fraction_(require_fraction(options.validation_fraction)),
           train_(open(options.output / "train", type)) {
         const fs::path directory = options.output / "validation";
-        if (period_ > 0) {
+        if (fraction_ > 0) {
             validation_ = open(directory, type);
         } else {  // What an earlier run left would be taken for a part of this one.
             fs::remove(directory / (std::string(kShardName) + ".idx"));
@@ -144,17 +147,19 @@ class Split {
     }
 
     void add(std::span<const std::int32_t> document) {
-        const bool is_validation = period_ > 0 && ++documents_ % period_ == 0;
+        const std::int64_t before = validation_share(fraction_, documents_);
+        const bool is_validation = validation_share(fraction_, ++documents_) > before;
         (is_validation ? validation_ : train_)->add_document(document);
     }
 
-    void finish(const TokenizeOptions& options, TokenizeResult& result) {
+    void finish(TokenizeResult& result) {
         if (validation_) {
             if (validation_->documents() == 0) {
-                throw Error(ErrorCode::invalid_argument,
-                            fmt::format("the validation fraction {} takes every {}th document, but "
-                                        "there are only {}",
-                                        options.validation_fraction, period_, documents_));
+                throw Error(
+                    ErrorCode::invalid_argument,
+                    fmt::format("the validation fraction {} takes none of the {} documents: "
+                                "give a larger one",
+                                fraction_, documents_));
             }
             validation_->finish();
             result.validation_documents = validation_->documents();
@@ -171,7 +176,7 @@ class Split {
         return std::make_unique<TokenShardWriter>(directory / kShardName, type);
     }
 
-    const std::int64_t period_;
+    const double fraction_;
     std::int64_t documents_ = 0;
     std::unique_ptr<TokenShardWriter> train_, validation_;
 };
@@ -209,7 +214,7 @@ TokenizeResult tokenize(const TokenizeOptions& options, const Clock& clock,
         result.read.files += 1;
         meter.add(1, stream->bytes);
     }
-    split.finish(options, result);
+    split.finish(result);
     meter.finish_stage();
     result.seconds = meter.seconds();
     return result;
