@@ -42,7 +42,9 @@ class Content:
         parts, at, end = [], begin, min(begin + count, self.size)
         while at < end:
             number, skip = divmod(at, PIECE_BYTES)
-            piece = (number.to_bytes(8, "big") + self.block)[skip:skip + end - at]
+            mark = number.to_bytes(8, "big")[skip:]
+            begin_in_block = max(skip - 8, 0)
+            piece = (mark + self.block[begin_in_block:begin_in_block + end - at - len(mark)])[:end - at]
             parts.append(piece)
             at += len(piece)
         return b"".join(parts)
