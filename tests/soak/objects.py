@@ -162,7 +162,7 @@ def series(home):
             with running_service(home) as service:
                 return move(service, chance, home)
         finally:  # No evidence is worth so many bytes.
-            for path in (home / "down", home / "data/store", home / "data/uploads"):
+            for path in (*home.glob("down*"), home / "data/store", home / "data/uploads"):
                 shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
 
     yield point
