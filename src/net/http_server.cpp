@@ -44,7 +44,7 @@ class HttpServer::Impl final : public SessionHost {
     const HttpServerOptions& options() const override { return options_; }
     void opened(Session& session) override { sessions_.insert(&session); }
     void closed(Session& session) override;
-    bool reserve_body(std::size_t bytes) override;
+    bool reserve_body(const Session& session, std::size_t bytes) override;
     void release_body(std::size_t bytes) override { bodies_bytes_ -= bytes; }
     std::uint64_t next_turn() override { return ++turns_; }
     void dispatch(HttpRequest request, HttpReply reply) override;
@@ -59,7 +59,8 @@ class HttpServer::Impl final : public SessionHost {
 
     std::unique_ptr<Listener> make_listener(const std::string& address);
     void accepted(asio::ip::tcp::socket socket);
-    void close_longest_idle();
+    template <class MayGo>
+    Session* longest_waiting(MayGo may_go) const;
     void served(SocketStream& stream, SocketStream::End end);
     void take_back(UniqueFd socket, const std::string& received, bool lingers);
     void work();
@@ -122,23 +123,33 @@ void HttpServer::Impl::listen(const std::string& address) {
 
 void HttpServer::Impl::accepted(asio::ip::tcp::socket socket) {
     const auto is_full = [&] { return sessions_.size() + streaming_ >= options_.connections_max; };
-    if (is_full()) close_longest_idle();
+    if (is_full()) {
+        if (Session* const longest = longest_waiting([](const Session&) { return true; })) {
+            longest->close();
+        }
+    }
     if (is_full()) return;  // The socket closes here.
     std::make_shared<Session>(std::move(socket), *this, loop_)->start();
 }
 
-// Who opens connections and says nothing must not keep others out.
-void HttpServer::Impl::close_longest_idle() {
+// Who opens connections and says nothing, or not all, must not keep others out.
+template <class MayGo>
+Session* HttpServer::Impl::longest_waiting(MayGo may_go) const {
     Session* longest = nullptr;
     for (Session* session : sessions_) {
-        if (session->idle_since() == 0) continue;
-        if (!longest || session->idle_since() < longest->idle_since()) longest = session;
+        if (session->waits_since() == 0 || !may_go(*session)) continue;
+        if (!longest || session->waits_since() < longest->waits_since()) longest = session;
     }
-    if (longest) longest->close();
+    return longest;
 }
 
-bool HttpServer::Impl::reserve_body(std::size_t bytes) {
-    if (bodies_bytes_ + bytes > options_.bodies_bytes_max) return false;
+bool HttpServer::Impl::reserve_body(const Session& session, std::size_t bytes) {
+    while (bodies_bytes_ + bytes > options_.bodies_bytes_max) {
+        Session* const longest =
+            longest_waiting([](const Session& other) { return other.has_reserved(); });
+        if (!longest || longest == &session) return false;
+        longest->close();
+    }
     bodies_bytes_ += bytes;
     return true;
 }

@@ -9,10 +9,15 @@
 //
 // Refused before the handler sees them: heads over head_bytes_max (431), bodies over
 // body_bytes_max (413), malformed or smuggled heads (400: both Content-Length and
-// Transfer-Encoding, two different lengths). A connection over connections_max takes the place of
-// the one that has waited longest for a request; when none waits, the new one is closed. Bodies are
-// whole in memory, so together they have a limit as well; those up to 16 KiB are not counted, that
-// calls go on when long bodies fill it.
+// Transfer-Encoding, two different lengths). Bodies are whole in memory, so together they have a
+// limit as well; those up to 16 KiB are not counted, that calls go on when long bodies fill it.
+//
+// Who has sent nothing, or not all, has not signed yet, and must not keep out who has. A connection
+// over connections_max takes the place of the one that has waited longest for its client; when the
+// requests of all are at work, the new one is closed. Bodies count as they come, whatever length
+// was announced; over bodies_bytes_max the one that has waited longest for its rest is closed, and
+// when all the others are at work, the new one is told 503.
+//
 // "Expect: 100-continue" is honoured. A handler that throws, or a reply dropped unanswered, gives
 // 500.
 //
@@ -77,7 +82,7 @@ struct HttpServerOptions {
     std::size_t threads = 4;
     std::size_t head_bytes_max = 64u << 10;
     std::size_t body_bytes_max = 16u << 20;
-    std::size_t bodies_bytes_max = 1u << 30;  // Of all requests at once; over it 503.
+    std::size_t bodies_bytes_max = 1u << 30;  // Of all requests at once.
     std::size_t connections_max = 12000;
     std::chrono::milliseconds read_timeout = std::chrono::seconds(60);  // Idle, or a slow request.
     HttpStreamOptions streams = {};

@@ -1,5 +1,6 @@
 #include "net/http_session.h"
 
+#include <algorithm>
 #include <atomic>
 #include <boost/asio/write.hpp>
 #include <boost/beast/http/read.hpp>
@@ -20,7 +21,8 @@ constexpr std::size_t kLingerBytesMax = 64u << 20;
 constexpr std::size_t kFirstReadBytes = 2u << 10;  // What an idle connection holds.
 constexpr std::size_t kIdleBufferBytesMax = 4u << 10;
 constexpr std::size_t kNextReadBytes = 16u << 10;
-constexpr std::size_t kSmallBodyBytes = 16u << 10;
+constexpr std::size_t kFirstBodyBytes = 4u << 10;
+constexpr std::size_t kSmallBodyBytes = 16u << 10;        // Needs no reservation.
 constexpr std::size_t kKeptByKernelBytesMax = 64u << 10;  // For a closed connection.
 constexpr std::string_view kHeadEnd = "\r\n\r\n";
 
@@ -80,10 +82,9 @@ void Session::resume(std::string_view received) {
 void Session::read_head() {
     state_ = State::reading;
     searched_bytes_ = 0;
-    release_body();
     if (buffer_.size() == 0 && buffer_.capacity() > kIdleBufferBytesMax) buffer_.shrink_to_fit();
     stream_.expires_after(host_.options().read_timeout);
-    idle_since_ = host_.next_turn();
+    waits_since_ = host_.next_turn();
     look_for_head();
 }
 
@@ -108,7 +109,6 @@ void Session::look_for_head() {
 }
 
 void Session::after_head(std::string_view raw) {
-    idle_since_ = 0;
     if (raw.size() > host_.options().head_bytes_max) {
         return refuse(plain_response(431, "the request's head is too long"));
     }
@@ -143,10 +143,10 @@ void Session::route(std::size_t head_bytes) {
     if (parser_->content_length().value_or(0) > body_bytes_max) {
         return refuse(plain_response(413, "the request's body is too long"));
     }
-    if (!reserve_body()) {
-        return refuse(plain_response(503, "too many long requests at once; try again"));
-    }
     parser_->body_limit(body_bytes_max);
+    parser_->eager(true);
+    stream_.expires_after(host_.options().read_timeout);
+    waits_since_ = host_.next_turn();
     expects_continue ? say_continue() : read_body();
 }
 
@@ -169,14 +169,23 @@ void Session::hand_over(bool expects_continue) {
     if (!failed) host.start_stream(std::move(request));
 }
 
-// Of a body in chunks the length is not known before its end.
-bool Session::reserve_body() {
-    const std::size_t bytes = parser_->chunked()
-                                  ? host_.options().body_bytes_max
-                                  : static_cast<std::size_t>(parser_->content_length().value_or(0));
-    if (bytes <= kSmallBodyBytes) return true;
-    if (!host_.reserve_body(bytes)) return false;
-    reserved_bytes_ = bytes;
+// Room is made as bytes come, for twice as many as have come: an announcement costs nothing, so it
+// gets nothing.
+bool Session::make_room_in_body() {
+    auto& unfilled = parser_->get().body();
+    if (unfilled.size > 0) return true;
+    std::string& body = request_.body;
+    const std::size_t filled = body.size();
+    const std::size_t wanted = std::max(2 * filled, kFirstBodyBytes);
+    const std::size_t bytes = static_cast<std::size_t>(std::min<std::uint64_t>(
+        wanted, parser_->content_length().value_or(host_.options().body_bytes_max)));
+    if (bytes > kSmallBodyBytes) {
+        if (!host_.reserve_body(*this, bytes - reserved_bytes_)) return false;
+        reserved_bytes_ = bytes;
+    }
+    body.resize(bytes);
+    unfilled.data = body.data() + filled;
+    unfilled.size = bytes - filled;
     return true;
 }
 
@@ -194,17 +203,21 @@ void Session::say_continue() {
 
 void Session::read_body() {
     if (parser_->is_done()) return after_body();
-    stream_.expires_after(host_.options().read_timeout);
-    http::async_read(stream_, buffer_, *parser_,
-                     then([](Session& self, beast::error_code error, std::size_t) {
-                         error ? self.failed_to_read(error) : self.after_body();
-                     }));
+    if (!make_room_in_body()) {
+        return refuse(plain_response(503, "too many long requests at once; try again"));
+    }
+    http::async_read_some(stream_, buffer_, *parser_,
+                          then([](Session& self, beast::error_code error, std::size_t) {
+                              const bool goes_on = !error || error == http::error::need_buffer;
+                              goes_on ? self.read_body() : self.failed_to_read(error);
+                          }));
 }
 
 void Session::after_body() {
-    request_.body = std::move(parser_->get().body());
+    request_.body.resize(request_.body.size() - parser_->get().body().size);
     parser_.reset();
     state_ = State::waiting;
+    waits_since_ = 0;
     stream_.expires_never();
     host_.dispatch(std::move(request_),
                    HttpReply(std::make_shared<SessionSink>(shared_from_this())));
@@ -228,6 +241,8 @@ void Session::failed_to_read(beast::error_code error) {
 void Session::refuse(HttpResponse response) {
     closes_after_write_ = true;
     lingers_after_write_ = true;
+    parser_.reset();
+    request_ = {};
     write(std::move(response));
 }
 
@@ -239,6 +254,8 @@ void Session::post_reply(HttpResponse response) {
 
 void Session::write(HttpResponse response) {
     state_ = State::writing;
+    waits_since_ = host_.next_turn();
+    release_body();
     if (!is_safe(response.headers)) {
         log_error("a response header has an illegal character; the client was told 500");
         response = plain_response(500, "internal error");
@@ -278,6 +295,7 @@ void Session::drop_what_comes() {
         beast::error_code ignored;
         stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
         state_ = State::lingering;
+        waits_since_ = host_.next_turn();
         stream_.expires_after(kLingerPatience);
         dropped_ = std::make_unique<std::array<char, 4096>>();
     }

@@ -14,8 +14,8 @@
 #include <boost/asio/post.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
+#include <boost/beast/http/buffer_body.hpp>
 #include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/string_body.hpp>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -63,7 +63,8 @@ class SessionHost {
     virtual const HttpServerOptions& options() const = 0;
     virtual void opened(Session& session) = 0;
     virtual void closed(Session& session) = 0;
-    virtual bool reserve_body(std::size_t bytes) = 0;
+    // For bytes of a session's body. Others that wait for theirs may be closed for it.
+    virtual bool reserve_body(const Session& session, std::size_t bytes) = 0;
     virtual void release_body(std::size_t bytes) = 0;
     virtual std::uint64_t next_turn() = 0;  // 1, 2, 3 and so on.
     virtual void dispatch(HttpRequest request, HttpReply reply) = 0;
@@ -83,8 +84,10 @@ class Session final : public std::enable_shared_from_this<Session> {
     void close();
     void post_reply(HttpResponse response);  // From any thread.
 
-    // When it began to wait for a request, as a turn of the host; 0 when it is not waiting.
-    std::uint64_t idle_since() const { return idle_since_; }
+    // When it began to wait for its client (for a request, the rest of one, or that an answer is
+    // taken), as a turn of the host; 0 while the request is at work.
+    std::uint64_t waits_since() const { return waits_since_; }
+    bool has_reserved() const { return reserved_bytes_ > 0; }
 
   private:
     enum class State { reading, waiting, writing, lingering, closed };
@@ -95,7 +98,7 @@ class Session final : public std::enable_shared_from_this<Session> {
     void after_head(std::string_view raw);
     void route(std::size_t head_bytes);
     void hand_over(bool expects_continue);
-    bool reserve_body();
+    bool make_room_in_body();
     void release_body();
     void say_continue();
     void read_body();
@@ -118,10 +121,10 @@ class Session final : public std::enable_shared_from_this<Session> {
     SessionHost& host_;                 // Not touched once closed.
     boost::beast::tcp_stream stream_;
     boost::beast::flat_buffer buffer_;
-    std::uint64_t idle_since_ = 0;
+    std::uint64_t waits_since_ = 0;
     std::size_t reserved_bytes_ = 0;  // For the body.
     std::size_t searched_bytes_ = 0;  // Of the buffer, for the end of the head.
-    std::optional<boost::beast::http::request_parser<boost::beast::http::string_body>> parser_;
+    std::optional<boost::beast::http::request_parser<boost::beast::http::buffer_body>> parser_;
     HttpRequest request_;
     bool wants_head_only_ = false;
     std::string answer_head_;

@@ -16,8 +16,9 @@
 //   data_loss          write_file: the file ends before the range does
 //
 // A handler that returns or throws without an answer gives 500 when that is still possible.
-// Connections are kept after whole answers. When more of the body than 64 KiB was left unread, or
-// the client still waits to be told to go on, the answer says "Connection: close".
+// Connections are kept after whole answers. When a body was left unread that has not come yet, or
+// more of it than 64 KiB, the answer says "Connection: close": no thread waits for what nobody
+// wants.
 //
 // Owned by the handler's thread, for the time of the call.
 #pragma once
@@ -50,6 +51,9 @@ class HttpStream {
 
     // The whole answer. Content-Length is the body's; for HEAD the body is left out.
     virtual void send(HttpResponse response) = 0;
+    // As send, for who has not shown to be trusted with a thread: it does not wait for the client,
+    // which loses an answer that it leaves no room for, and the connection ends.
+    virtual void refuse(HttpResponse response) = 0;
 
     // Begins an answer (`head.body` is ignored) whose body follows by write and write_file: exactly
     // `bytes` of them, or in chunks of unknown number when that is nothing. HEAD gets

@@ -4,9 +4,12 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 
+#include <array>
 #include <atomic>
 #include <future>
+#include <memory>
 #include <thread>
 
 #include "base/boundary.h"
@@ -15,6 +18,7 @@
 #include "base/temp_dir.h"
 #include "net/http_server.h"
 #include "net/raw_client.h"
+#include "net/socket_stream.h"
 
 namespace gruca::net {
 namespace {
@@ -156,6 +160,44 @@ TEST(HttpStream, a_small_body_left_unread_does_not_become_the_next_request) {
     client.send(put(hidden.size()) + hidden + kPlainGet);
     EXPECT_THAT(client.receive(), StartsWith("HTTP/1.1 403"));
     EXPECT_THAT(client.receive(), EndsWith("plain"));
+}
+
+TEST(HttpStream, a_body_that_is_not_wanted_and_does_not_come_holds_no_thread) {
+    Streams streams([](HttpStream& stream) { stream.send({.status = 403}); },
+                    {.at_once_max = 4, .stall_time = std::chrono::hours(1)});
+    std::vector<std::unique_ptr<RawClient>> silent;
+    for (int i = 0; i < 16; ++i) {
+        silent.push_back(std::make_unique<RawClient>(streams.port()));
+        silent.back()->send(put(10) + (i % 2 == 0 ? "" : "some"));
+        ASSERT_THAT(silent.back()->receive_all(),  // And the server has no more to say.
+                    AllOf(StartsWith("HTTP/1.1 403"), HasSubstr("Connection: close")));
+    }
+    RawClient next(streams.port());
+    next.send(kStreamGet);
+    EXPECT_THAT(next.receive(), StartsWith("HTTP/1.1 403"));
+}
+
+TEST(HttpStream, who_is_refused_gets_the_answer_and_no_more) {
+    Streams streams([](HttpStream& stream) { stream.refuse({.status = 403, .body = "who?"}); });
+    RawClient client(streams.port());
+    client.send(kStreamGet + kStreamGet);
+    EXPECT_THAT(client.receive_all(), AllOf(StartsWith("HTTP/1.1 403"), EndsWith("who?"),
+                                            HasSubstr("Connection: close")));
+}
+
+TEST(HttpStream, a_refusal_does_not_wait_for_a_client_that_takes_nothing) {
+    std::array<int, 2> ends{};
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()), 0);
+    const UniqueFd client(ends[0]);
+    const std::string piece(64u << 10, 'x');
+    while (::send(ends[1], piece.data(), piece.size(), MSG_NOSIGNAL) > 0) {
+    }
+    SocketStream stream({.socket = UniqueFd(ends[1]), .head = {.method = "GET", .target = "/s"}},
+                        {.time = std::chrono::hours(1), .bytes = 1});
+    const auto error = run_guarded([&] { stream.refuse({.status = 403, .body = "who?"}); });
+    ASSERT_TRUE(error);
+    EXPECT_EQ(error->code(), ErrorCode::unavailable);
+    EXPECT_EQ(stream.finish(true), SocketStream::End::broken);
 }
 
 TEST(HttpStream, a_client_that_vanishes_in_mid_body_is_an_error_and_no_short_body) {

@@ -116,6 +116,12 @@ class RawClient {
         return ::poll(&reset, 1, 20000) == 1 && (reset.revents & POLLERR) != 0;
     }
 
+    // Whether something has come, be it the end.
+    bool has_more() const {
+        pollfd readable{.fd = fd_.get(), .events = POLLIN, .revents = 0};
+        return !buffer_.empty() || ::poll(&readable, 1, 0) == 1;
+    }
+
     void finish_sending() { ::shutdown(fd_.get(), SHUT_WR); }
     void close() { fd_.reset(); }
 

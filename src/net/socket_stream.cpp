@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 constexpr std::size_t kChunkedPieceBytes = 64u << 10;
-constexpr std::uint64_t kDrainBytesMax = 64u << 10;  // Read and dropped to keep a connection.
+constexpr std::uint64_t kDrainBytesMax = 64u << 10;  // Dropped to keep a connection.
 constexpr std::size_t kSendfileBytesMax = 1u << 20;
 
 iovec piece(std::string_view text) {
@@ -75,6 +75,11 @@ void SocketStream::drop_unsent() {
 }
 
 void SocketStream::wait(short events) {
+    if (!waits_) {
+        broken_ = true;
+        drop_unsent();
+        throw Error(ErrorCode::unavailable, "the client leaves no room for its refusal");
+    }
     pollfd waited{.fd = socket_.get(), .events = events, .revents = 0};
     const auto before = clock_.steady_now();
     const int ready = ::poll(&waited, 1, static_cast<int>(patience_left_.count()));
@@ -156,8 +161,25 @@ std::size_t SocketStream::receive(std::span<std::byte> into) {
     }
 }
 
-bool SocketStream::will_be_drained() const {
-    return body_ended_ || (body_bytes_ && body_left_ <= kDrainBytesMax && !owes_continue_);
+// Whether what is left of the body can be dropped without waiting for it. It is taken from the
+// kernel to know.
+bool SocketStream::rest_has_come() {
+    if (body_ended_) return true;
+    if (!body_bytes_ || body_left_ > kDrainBytesMax || owes_continue_) return false;
+    const auto left = static_cast<std::size_t>(body_left_);
+    std::size_t come = received_.size() - received_at_;
+    if (come < left) received_.resize(received_at_ + left);
+    while (come < left) {
+        const ssize_t count =
+            ::recv(socket_.get(), received_.data() + received_at_ + come, left - come, 0);
+        if (count < 0 && errno == EINTR) continue;
+        if (count <= 0) {
+            received_.resize(received_at_ + come);
+            return false;
+        }
+        come += static_cast<std::size_t>(count);
+    }
+    return true;
 }
 
 void SocketStream::drain() {
@@ -174,6 +196,12 @@ void SocketStream::send(HttpResponse response) {
     write(std::as_bytes(std::span(body)));
 }
 
+void SocketStream::refuse(HttpResponse response) {
+    waits_ = false;
+    keeps_alive_ = false;
+    send(std::move(response));
+}
+
 void SocketStream::begin(HttpResponse head, std::optional<std::uint64_t> bytes) {
     CHECK(!begun_, "a request is answered twice");
     if (!is_safe(head.headers)) {
@@ -185,7 +213,7 @@ void SocketStream::begin(HttpResponse head, std::optional<std::uint64_t> bytes) 
     answer_left_ = bytes;
     answer_in_chunks_ = !bytes && knows_chunks_;
     const bool ends_by_closing = !bytes && !knows_chunks_;
-    closes_ = !keeps_alive_ || ends_by_closing || !will_be_drained();
+    closes_ = !keeps_alive_ || ends_by_closing || !rest_has_come();
     unsent_ =
         answer_head(head, {.bytes = bytes, .in_chunks = answer_in_chunks_, .closes = closes_});
 }
@@ -282,7 +310,7 @@ SocketStream::End SocketStream::finish(bool handler_failed) {
     if (answer_in_chunks_ && !drops_answer_) unsent_ += "0\r\n\r\n";
     send_text(std::exchange(unsent_, ""), false);
     if (closes_) return End::lingers;
-    drain();
+    drain();  // It is all here.
     return End::kept;
 }
 

@@ -46,6 +46,7 @@ class SocketStream final : public HttpStream {
     std::optional<std::uint64_t> body_bytes() const override { return body_bytes_; }
     std::size_t read(std::span<std::byte> into) override;
     void send(HttpResponse response) override;
+    void refuse(HttpResponse response) override;
     void begin(HttpResponse head, std::optional<std::uint64_t> bytes) override;
     void write(std::span<const std::byte> bytes) override;
     void write_file(int fd, std::uint64_t offset, std::uint64_t bytes) override;
@@ -74,7 +75,7 @@ class SocketStream final : public HttpStream {
     std::size_t read_chunked(std::span<std::byte> into);
     std::size_t receive(std::span<std::byte> into);
     void drain();
-    bool will_be_drained() const;
+    bool rest_has_come();
     bool counts(std::uint64_t bytes);
     void send_pieces(Pieces pieces, bool more_follows);
     void send_text(std::string_view text, bool more_follows);
@@ -95,7 +96,7 @@ class SocketStream final : public HttpStream {
     bool body_ended_ = false;
     ChunkedReader chunks_;
     bool owes_continue_;
-    const bool keeps_alive_;
+    bool keeps_alive_;
     const bool knows_chunks_;
 
     bool begun_ = false;
@@ -105,6 +106,7 @@ class SocketStream final : public HttpStream {
     bool drops_answer_ = false;  // HEAD, 204, 304.
     bool closes_ = false;
     bool broken_ = false;
+    bool waits_ = true;  // For the client.
 
     Duration patience_left_;
     std::uint64_t moved_ = 0;  // Since patience was renewed.

@@ -99,7 +99,9 @@ TEST_F(ApiTest, nobody_without_a_key_learns_anything) {
     EXPECT_THAT(reply.body, HasSubstr("MissingAuthenticationTokenException"));
     EXPECT_TRUE(reply.headers.find("x-amzn-RequestId"));
     EXPECT_EQ(send_unsigned({.method = "GET", .target = "/"}).status, 403);
-    EXPECT_EQ(send_unsigned({.method = "DELETE", .target = "/bucket/key"}).status, 403);
+    const net::HttpResponse refused = send_unsigned({.method = "DELETE", .target = "/bucket/key"});
+    EXPECT_EQ(refused.status, 403);
+    EXPECT_EQ(refused.headers.find("Connection"), "close");  // Nor do they keep a place.
 
     net::Credentials wrong = running.admin_credentials();
     wrong.secret_key[0] = wrong.secret_key[0] == 'x' ? 'y' : 'x';

@@ -132,11 +132,13 @@ std::mutex& S3Service::mutex_of(const std::string& object) {
 void S3Service::handle(net::HttpStream& stream) {
     const std::string request_id = random_.hex_id(16);
     std::optional<Refusal> refusal;
+    bool is_known = false;
     const auto error = run_guarded([&] {
         try {
             const Request request(stream.head());
             Call call{.stream = stream, .request = request, .request_id = request_id};
             authenticate(call);
+            is_known = true;
             dispatch(call);
         } catch (const Refusal& thrown) {
             refusal = thrown;
@@ -149,7 +151,9 @@ void S3Service::handle(net::HttpStream& stream) {
                       stream.head().path(), error->what());
         }
     }
-    if (refusal && !stream.has_begun()) stream.send(response_of(*refusal, request_id));
+    if (!refusal || stream.has_begun()) return;
+    net::HttpResponse response = response_of(*refusal, request_id);
+    is_known ? stream.send(std::move(response)) : stream.refuse(std::move(response));
 }
 
 void S3Service::answer_slowly(const Call& call, const std::function<std::string()>& make) {

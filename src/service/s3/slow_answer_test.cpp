@@ -27,6 +27,7 @@ class RecordedStream final : public net::HttpStream {
         say_begun();
         sent = response.body;
     }
+    void refuse(net::HttpResponse) override { FAIL(); }
     void begin(net::HttpResponse, std::optional<std::uint64_t> bytes) override {
         EXPECT_FALSE(begun || bytes);
         say_begun();
