@@ -198,7 +198,9 @@ TEST(HostileClient, of_long_bodies_that_do_not_end_the_one_that_waits_longest_gi
         EXPECT_THAT(exchange_with(server, post(body.size()) + body), StartsWith("HTTP/1.1 200"));
     }
     EXPECT_TRUE(first.has_more());
-    EXPECT_EQ(first.receive_all(), "");  // The end.
+    // The end; it is told so when it was the one that asked for more.
+    EXPECT_THAT(first.receive_all(),
+                ::testing::AnyOf(::testing::IsEmpty(), StartsWith("HTTP/1.1 503")));
 }
 
 TEST(HostileClient, long_bodies_at_work_have_a_limit_that_short_calls_do_not_feel) {

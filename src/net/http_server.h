@@ -15,7 +15,7 @@
 // Who has sent nothing, or not all, has not signed yet, and must not keep out who has. A connection
 // over connections_max takes the place of the one that has waited longest for its client; when the
 // requests of all are at work, the new one is closed. Bodies count as they come, whatever length
-// was announced; over bodies_bytes_max the one that has waited longest for its rest is closed, and
+// was announced; over bodies_bytes_max the one that has waited longest for its rest gives way, and
 // when all the others are at work, the new one is told 503.
 //
 // "Expect: 100-continue" is honoured. A handler that throws, or a reply dropped unanswered, gives
