@@ -127,6 +127,29 @@ TEST(HttpClient, one_connection_serves_calls_that_follow_each_other) {
     }
 }
 
+// Closes each connection after the one answer, although it says that it keeps it.
+TEST(HttpClient, a_kept_connection_that_the_server_has_closed_is_replaced) {
+    RawServer server("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na");
+    HttpClient client;
+    for (int i = 0; i < 20; ++i) {
+        EXPECT_EQ(client.send(origin_of(server.port()), {.method = "POST", .target = "/"}).body,
+                  "a");
+    }
+}
+
+TEST(HttpClient, a_host_by_name_is_found_and_one_that_is_not_is_unavailable) {
+    HttpServer server({}, echo);
+    const std::string port = std::to_string(server.port());
+    EXPECT_EQ(
+        HttpClient().send("http://localhost:" + port, {.method = "GET", .target = "/"}).status,
+        418);
+    EXPECT_EQ(code_of([&] {
+                  HttpClient().send("http://no-such-host.invalid:" + port,
+                                    {.method = "GET", .target = "/"});
+              }),
+              ErrorCode::unavailable);
+}
+
 TEST(HttpClient, concurrent_calls_do_not_wait_for_each_other) {
     constexpr int kCalls = 8;
     std::atomic<int> arrived = 0;
