@@ -1,9 +1,9 @@
 #include "base/subprocess.h"
 
 #include <fcntl.h>
-#include <linux/close_range.h>
 #include <poll.h>
 #include <signal.h>
+#include <spawn.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,34 +25,54 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
     return result;
 }
 
-// Runs in the child, between fork and exec: only async-signal-safe calls.
-[[noreturn]] void become(const SpawnOptions& options, char* const* argv, char* const* environment,
-                         int stdin_fd, int report_fd) {
-    sigset_t none;
-    ::sigemptyset(&none);
-    ::sigprocmask(SIG_SETMASK, &none, nullptr);
-    ::signal(SIGPIPE, SIG_DFL);
-    const auto place = [](int from, int to) {
-        return from < 0 || (from == to ? ::fcntl(to, F_SETFD, 0) : ::dup2(from, to)) >= 0;
-    };
-    // Libraries open descriptors without O_CLOEXEC. A child that outlives its parent would keep its
-    // listening sockets and locks.
-    ::close_range(STDERR_FILENO + 1, ~0u, CLOSE_RANGE_CLOEXEC);
-    const bool ready = (!options.new_session || ::setsid() >= 0) && place(stdin_fd, STDIN_FILENO) &&
-                       place(options.stdout_fd, STDOUT_FILENO) &&
-                       place(options.stderr_fd, STDERR_FILENO) &&
-                       (options.directory.empty() || ::chdir(options.directory.c_str()) == 0);
-    if (ready) {
-        if (environment != nullptr) {
-            ::execvpe(argv[0], argv, environment);
-        } else {
-            ::execvp(argv[0], argv);
+// What is done in the child before the program starts, in order.
+class Actions {
+  public:
+    explicit Actions(const SpawnOptions& options, int stdin_fd) {
+        require(::posix_spawn_file_actions_init(&files_));
+        place(stdin_fd, STDIN_FILENO);
+        place(options.stdout_fd, STDOUT_FILENO);
+        place(options.stderr_fd, STDERR_FILENO);
+        // Libraries open descriptors without O_CLOEXEC. A child that outlives its parent would keep
+        // its listening sockets and locks.
+        require(::posix_spawn_file_actions_addclosefrom_np(&files_, STDERR_FILENO + 1));
+        if (!options.directory.empty()) {
+            require(::posix_spawn_file_actions_addchdir_np(&files_, options.directory.c_str()));
         }
+        require(::posix_spawnattr_init(&attributes_));
+        sigset_t signals;
+        ::sigemptyset(&signals);
+        require(::posix_spawnattr_setsigmask(&attributes_, &signals));
+        ::sigaddset(&signals, SIGPIPE);
+        require(::posix_spawnattr_setsigdefault(&attributes_, &signals));
+        int flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF;
+        if (options.new_session) flags |= POSIX_SPAWN_SETSID;
+        require(::posix_spawnattr_setflags(&attributes_, static_cast<short>(flags)));
     }
-    const int failure = errno;
-    [[maybe_unused]] const ssize_t told = ::write(report_fd, &failure, sizeof failure);
-    ::_exit(127);
-}
+    ~Actions() {
+        ::posix_spawn_file_actions_destroy(&files_);
+        ::posix_spawnattr_destroy(&attributes_);
+    }
+    Actions(const Actions&) = delete;
+    Actions& operator=(const Actions&) = delete;
+
+    // An errno. Does not copy this process, which for a large one costs more than all else.
+    int start(pid_t* pid, const std::vector<char*>& argv, char* const* environment) const {
+        return ::posix_spawnp(pid, argv[0], &files_, &attributes_, argv.data(), environment);
+    }
+
+  private:
+    static void require(int failure) {
+        errno = failure;
+        if (failure != 0) throw_errno("cannot describe a process to start");
+    }
+    void place(int from, int to) {
+        if (from >= 0) require(::posix_spawn_file_actions_adddup2(&files_, from, to));
+    }
+
+    posix_spawn_file_actions_t files_;
+    posix_spawnattr_t attributes_;
+};
 
 ExitStatus decode(int raw) {
     if (WIFSIGNALED(raw)) return {.code = 0, .signal = WTERMSIG(raw)};
@@ -69,24 +89,13 @@ std::string ExitStatus::describe() const {
 Subprocess::Subprocess(const SpawnOptions& options) {
     if (options.argv.empty()) throw Error(ErrorCode::invalid_argument, "no program to start");
     const UniqueFd null = open_file("/dev/null", O_RDONLY);
-    std::array<int, 2> ends;
-    if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw_errno("cannot create a pipe");
-    UniqueFd report_in(ends[0]), report_out(ends[1]);
     const std::vector<char*> argv = pointers(options.argv);
     const std::vector<char*> environment =
         options.environment ? pointers(*options.environment) : std::vector<char*>();
-    pid_ = ::fork();
-    if (pid_ < 0) throw_errno("cannot fork");
-    if (pid_ == 0) {
-        become(options, argv.data(), options.environment ? environment.data() : nullptr,
-               options.stdin_fd >= 0 ? options.stdin_fd : null.get(), report_out.get());
-    }
-    report_out.reset();
-    int failure = 0;
-    if (::read(report_in.get(), &failure, sizeof failure) == sizeof failure) {
-        ::waitpid(pid_, nullptr, 0);
+    const Actions actions(options, options.stdin_fd >= 0 ? options.stdin_fd : null.get());
+    errno = actions.start(&pid_, argv, options.environment ? environment.data() : ::environ);
+    if (errno != 0) {
         pid_ = -1;
-        errno = failure;
         throw_errno("cannot start " + options.argv[0]);
     }
     pidfd_.reset(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));

@@ -16,7 +16,7 @@
 namespace gruca::net {
 namespace {
 
-constexpr std::size_t kReceiveBytes = 64u << 10;
+constexpr std::size_t kReceiveBytes = 16u << 10;
 constexpr std::size_t kTransferPieceBytes = 512u << 10;  // Fewer, larger pieces: less CPU a byte.
 // Who expects "100 Continue" sends without it when the server says nothing.
 constexpr std::chrono::seconds kContinuePatience{1};
