@@ -1,10 +1,12 @@
 // The real program, gruca-agent, against a service behind real HTTP: signed calls, a service that
 // goes away and comes back, and an agent that is killed.
 
+#include <elf.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <filesystem>
 #include <thread>
 
@@ -28,6 +30,28 @@ namespace fs = std::filesystem;
 using spec::NodePhase;
 using testing::EndsWith;
 using testing::HasSubstr;
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+// What names a loader has one run before main().
+bool names_a_loader(const fs::path& program) {
+    const std::string bytes = read_file(program);
+    Elf64_Ehdr head = {};
+    std::memcpy(&head, bytes.data(), sizeof head);
+    for (std::size_t i = 0; i < head.e_phnum; ++i) {
+        Elf64_Phdr segment = {};
+        std::memcpy(&segment, bytes.data() + head.e_phoff + i * head.e_phentsize, sizeof segment);
+        if (segment.p_type == PT_INTERP) return true;
+    }
+    return false;
+}
+
+TEST(AgentProgram, loads_no_library_and_neither_does_the_keeper) {
+    const fs::path agent = GRUCA_AGENT_PROGRAM;
+    EXPECT_FALSE(names_a_loader(agent));
+    EXPECT_FALSE(names_a_loader(agent.parent_path() / "gruca-keeper"));
+    EXPECT_TRUE(names_a_loader("/proc/self/exe"));  // So the look is a look.
+}
+#endif
 
 // The agent's side of the service's API, in front of a FakeService.
 class HttpFront {

@@ -1,5 +1,5 @@
-// The code behind <fmt/format.h>. Debian has it as a shared library only, and what every node starts
-// loads none (docs/decisions/0094-what-a-node-starts-loads-no-library.md).
+// The code behind <fmt/format.h>. Debian has it as a shared library only, and what every node
+// starts loads none (docs/decisions/0094-what-a-node-starts-loads-no-library.md).
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE

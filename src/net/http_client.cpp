@@ -77,8 +77,7 @@ class HttpClient::Impl {
         const Origin origin = parse_origin(call.origin);
         require_safe(call.request);
         const std::string server = origin.host + ":" + std::to_string(origin.port);
-        CallWait wait(call.timeout,
-                      call.transfer != nullptr ? std::optional(kStall) : std::nullopt,
+        CallWait wait(call.timeout, call.transfer != nullptr ? std::optional(kStall) : std::nullopt,
                       call.cancelled);
         try {
             return exchange(call, origin, server, wait);
