@@ -36,23 +36,35 @@ void write_at(int fd, std::uint64_t offset, std::span<const std::byte> bytes,
     }
 }
 
-// Notes in the index that the bytes from `offset` arrive now, unless it says so already. Returns
-// the time that they have, which is later when the clock was set back.
+LogIndexRecord read_record(int fd, std::uint64_t at, const std::filesystem::path& path) {
+    std::array<std::byte, kLogIndexRecordBytes> bytes = {};
+    if (::pread(fd, bytes.data(), bytes.size(), static_cast<off_t>(at)) < 0) {
+        throw_errno("cannot read " + path.string());
+    }
+    return decode_log_index_record(bytes.data());
+}
+
+// Notes in the index that the bytes from `offset`, which is the log's size, arrive now, unless it
+// says so already. Returns the time that they have, which is later when the clock was set back.
 TimePoint note_time(const LogFiles& files, std::uint64_t offset, TimePoint now) {
     const UniqueFd index = open_file(files.index, O_RDWR | O_CREAT, 0600);
-    // A record torn by a crash is overwritten.
-    const std::uint64_t whole =
-        size_of(index.get(), files.index) / kLogIndexRecordBytes * kLogIndexRecordBytes;
+    const std::uint64_t size = size_of(index.get(), files.index);
+    std::uint64_t end = size / kLogIndexRecordBytes * kLogIndexRecordBytes;
     std::int64_t at_ms = to_ms(now);
-    if (whole > 0) {
-        std::array<std::byte, kLogIndexRecordBytes> last = {};
-        const ssize_t got = ::pread(index.get(), last.data(), last.size(),
-                                    static_cast<off_t>(whole - kLogIndexRecordBytes));
-        if (got < 0) throw_errno("cannot read " + files.index.string());
-        const std::int64_t last_ms = decode_log_index_record(last.data()).at_ms;
-        if (last_ms >= at_ms) return time_from_ms(last_ms);
+    bool is_noted = false;
+    // Records of bytes that the log does not have: a crash, or a power cut, came between.
+    for (; end > 0; end -= kLogIndexRecordBytes) {
+        const LogIndexRecord last =
+            read_record(index.get(), end - kLogIndexRecordBytes, files.index);
+        at_ms = std::max(at_ms, last.at_ms);
+        is_noted = last.offset < offset && last.at_ms == at_ms;
+        if (last.offset < offset) break;
     }
-    write_at(index.get(), whole, encode({.offset = offset, .at_ms = at_ms}), files.index);
+    if (end < size && ::ftruncate(index.get(), static_cast<off_t>(end)) != 0) {
+        throw_errno("cannot shorten " + files.index.string());
+    }
+    if (!is_noted)
+        write_at(index.get(), end, encode({.offset = offset, .at_ms = at_ms}), files.index);
     return time_from_ms(at_ms);
 }
 

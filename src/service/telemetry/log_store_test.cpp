@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/random.h"
 #include "base/temp_dir.h"
+#include "base/text.h"
 #include "service/held_file.h"
 
 namespace gruca::service {
@@ -126,6 +127,37 @@ TEST_F(LogStoreTest, a_torn_index_record_is_overwritten) {
     std::ofstream(store.files(log).index, std::ios::app) << "torn";
     store.append(log, 2, "b\n", at(20));
     EXPECT_EQ(std::filesystem::file_size(store.files(log).index), 2 * kLogIndexRecordBytes);
+}
+
+TEST_F(LogStoreTest, records_of_bytes_that_a_power_cut_took_are_dropped_and_times_go_on) {
+    store.append(log, 0, "a", at(10));
+    store.append(log, 1, "bcd", at(20));
+    store.append(log, 4, "e", at(30));
+    store.append(log, 5, "f", at(40));
+    std::filesystem::resize_file(store.files(log).bytes, 2);
+    LogStore again(scratch.path() / "logs");
+    again.append(log, 2, "CD", at(25));  // And the clock was set back.
+    again.append(log, 4, "E", at(40));
+    again.append(log, 5, "F", at(50));
+    const std::string index = read_file(store.files(log).index);
+    std::vector<std::pair<std::uint64_t, std::int64_t>> records;
+    for (std::size_t i = 0; i < index.size(); i += kLogIndexRecordBytes) {
+        const LogIndexRecord record = decode_log_index_record(bytes_of(index).data() + i);
+        records.emplace_back(record.offset, record.at_ms);
+    }
+    using Record = std::pair<std::uint64_t, std::int64_t>;
+    EXPECT_THAT(records,
+                ::testing::ElementsAre(Record(0, 10), Record(1, 20), Record(2, 40), Record(5, 50)));
+    EXPECT_EQ(again.times(log)->last, at(50));
+}
+
+TEST_F(LogStoreTest, a_log_that_a_power_cut_took_whole_begins_anew) {
+    store.append(log, 0, "abc", at(10));
+    std::filesystem::resize_file(store.files(log).bytes, 0);
+    LogStore again(scratch.path() / "logs");
+    again.append(log, 0, "abc", at(5));
+    EXPECT_EQ(std::filesystem::file_size(store.files(log).index), kLogIndexRecordBytes);
+    EXPECT_EQ(again.times(log)->first, at(10));
 }
 
 TEST_F(LogStoreTest, the_index_is_little_endian) {
