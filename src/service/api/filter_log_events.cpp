@@ -62,40 +62,47 @@ std::vector<LogStream> streams_of(const Context& context, const Query& query) {
     return streams;
 }
 
-// One stream on its way through the merge.
+// One stream on its way through the merge. It holds a place and no message: two hundred long lines
+// at once are too many.
 struct Cursor {
     std::unique_ptr<LogReader> log;
     std::size_t stream = 0;
-    LogEvent event = {};
+    LogPlace place = {};
 
-    Rank rank() const { return {event.at, stream, event.offset}; }
+    Rank rank() const { return {place.at, stream, place.offset}; }
     bool advance(std::uint64_t from, const PageLimits& limits) {
-        while (auto next = log->next(from)) {
+        while (const auto next = log->next_place(from)) {
             from = next->end;
             if (limits.start && next->at < *limits.start) continue;
             if (limits.end && next->at >= *limits.end) return false;
-            event = std::move(*next);
+            place = *next;
             return true;
         }
         return false;
     }
 };
 
+// Known without a look at the log's files, but for the first time.
+bool may_have_events(const Context& context, const LogName& log, const PageLimits& limits) {
+    const std::optional<LogTimes> times = context.logs.times(log);
+    return times && (!limits.start || times->last >= *limits.start) &&
+           (!limits.end || times->first < *limits.end);
+}
+
 std::vector<Cursor> open_cursors(const Context& context, const std::vector<LogStream>& streams,
                                  const PageLimits& limits) {
     std::vector<Cursor> cursors;
     for (std::size_t i = 0; i < streams.size(); ++i) {
-        auto log =
-            std::make_unique<LogReader>(context.logs.files(streams[i].log), streams[i].complete);
-        const auto last = log->last_time();
-        if (!last || (limits.start && *last < *limits.start)) continue;
+        if (!may_have_events(context, streams[i].log, limits)) continue;
         if (cursors.size() == kStreamsSearchedMax) {
             throw Error(ErrorCode::invalid_argument,
                         fmt::format("more than {} log streams have events in that time; name "
                                     "streams, give a logStreamNamePrefix, or a later startTime",
                                     kStreamsSearchedMax));
         }
-        Cursor cursor{.log = std::move(log), .stream = i};
+        Cursor cursor{.log = std::make_unique<LogReader>(context.logs.files(streams[i].log),
+                                                         streams[i].complete),
+                      .stream = i};
         if (cursor.advance(first_place(*cursor.log, limits), limits)) {
             cursors.push_back(std::move(cursor));
         }
@@ -125,20 +132,21 @@ std::optional<Rank> merge(const std::vector<LogStream>& streams, std::vector<Cur
         std::pop_heap(cursors.begin(), cursors.end(), later);
         Cursor& cursor = cursors.back();
         if (!after || cursor.rank() > *after) {
-            const std::size_t cost = cursor.event.message.size() + kEventOverheadBytes;
-            const bool matches = filter.matches(cursor.event.message);
+            const LogEvent event = cursor.log->event_at(cursor.place);
+            const std::size_t cost = event.message.size() + kEventOverheadBytes;
+            const bool matches = filter.matches(event.message);
             const bool fits = count < query.limits.events_max && searched < kSearchedBytesMax &&
                               (!matches || count == 0 || bytes + cost <= query.limits.bytes_max);
             if (!fits) return last;
             if (matches) {
-                events.push(to_json(cursor.event, streams[cursor.stream].name));
+                events.push(to_json(event, streams[cursor.stream].name));
                 ++count;
                 bytes += cost;
             }
             searched += cost;
             last = cursor.rank();
         }
-        if (cursor.advance(cursor.event.end, query.limits)) {
+        if (cursor.advance(cursor.place.end, query.limits)) {
             std::push_heap(cursors.begin(), cursors.end(), later);
         } else {
             cursors.pop_back();

@@ -76,9 +76,21 @@ std::string_view LogReader::peek(std::uint64_t from, std::size_t bytes) {
 }
 
 std::optional<LogEvent> LogReader::next(std::uint64_t from) {
+    const std::optional<LogPlace> found = find_event(from);
+    if (!found) return std::nullopt;
+    return event_at(*found);
+}
+
+std::optional<LogPlace> LogReader::next_place(std::uint64_t from) {
+    const std::optional<LogPlace> found = find_event(from);
+    drop_long_window();
+    return found;
+}
+
+std::optional<LogPlace> LogReader::find_event(std::uint64_t from) {
     std::size_t looked_at = 0;
     while (from < size_) {
-        if (gap_.holds(from)) return gap_event(from);
+        if (gap_.holds(from)) return place(from, 0, gap_.end);
         const bool before_gap = gap_.begin < gap_.end && from < gap_.begin;
         const std::uint64_t border = before_gap ? gap_.begin : size_;
         const bool ends_there = before_gap || complete_;
@@ -91,23 +103,23 @@ std::optional<LogEvent> LogReader::next(std::uint64_t from) {
         const std::size_t found = text.find_first_of("\r\n", looked_at);
         if (found > kEventBytesMax && text.size() > kEventBytesMax) {
             const std::size_t cut = cut_point(text);
-            return event(from, cut, from + cut);
+            return place(from, cut, from + cut);
         }
         if (found == std::string_view::npos) {
             if (at_end && !ends_there) return std::nullopt;
-            if (at_end) return event(from, text.size(), border);
+            if (at_end) return place(from, text.size(), border);
             looked_at = text.size();
             continue;
         }
         const bool last_byte = found + 1 == text.size();
-        if (text[found] == '\n') return event(from, found, from + found + 1);
+        if (text[found] == '\n') return place(from, found, from + found + 1);
         if (last_byte && !at_end) {
             looked_at = found;
             continue;
         }
         if (last_byte && !ends_there) return std::nullopt;  // Perhaps the first half of "\r\n".
-        if (!last_byte && text[found + 1] == '\n') return event(from, found, from + found + 2);
-        if (found > 0) return event(from, found, from + found + 1);
+        if (!last_byte && text[found + 1] == '\n') return place(from, found, from + found + 2);
+        if (found > 0) return place(from, found, from + found + 1);
         // Returns in a row, with nothing between them. The last may belong to a line feed.
         const std::size_t run = std::min(text.find_first_not_of('\r'), text.size());
         from += std::max<std::size_t>(1, run - 1);
@@ -116,22 +128,29 @@ std::optional<LogEvent> LogReader::next(std::uint64_t from) {
     return std::nullopt;
 }
 
-LogEvent LogReader::event(std::uint64_t offset, std::size_t message_bytes, std::uint64_t end) {
-    std::string message = repair_utf8(peek(offset, message_bytes));
-    if (message.empty()) message = " ";
-    // A long line is not kept: whoever reads many logs side by side holds a window of each.
-    if (window_.size() > kWindowBytes) window_ = std::string();
-    return {.at = time_of(offset), .offset = offset, .end = end, .message = std::move(message)};
+LogPlace LogReader::place(std::uint64_t offset, std::size_t message_bytes, std::uint64_t end) {
+    return {.at = time_of(offset), .offset = offset, .end = end, .message_bytes = message_bytes};
 }
 
-LogEvent LogReader::gap_event(std::uint64_t offset) {
-    return {.at = time_of(offset),
-            .offset = offset,
-            .end = gap_.end,
-            .message = fmt::format("[gruca: {} bytes are not kept here; of a long log the first {} "
-                                   "and the last {} are]",
-                                   gap_.end - offset, human_bytes(quota_.head_bytes),
-                                   human_bytes(quota_.tail_bytes))};
+LogEvent LogReader::event_at(const LogPlace& place) {
+    std::string message = gap_.holds(place.offset)
+                              ? gap_message(place.offset)
+                              : repair_utf8(peek(place.offset, place.message_bytes));
+    if (message.empty()) message = " ";
+    drop_long_window();
+    return {
+        .at = place.at, .offset = place.offset, .end = place.end, .message = std::move(message)};
+}
+
+std::string LogReader::gap_message(std::uint64_t offset) const {
+    return fmt::format(
+        "[gruca: {} bytes are not kept here; of a long log the first {} and the last {} are]",
+        gap_.end - offset, human_bytes(quota_.head_bytes), human_bytes(quota_.tail_bytes));
+}
+
+// A long line is not kept: whoever reads many logs side by side holds a window of each.
+void LogReader::drop_long_window() {
+    if (window_.size() > kWindowBytes) std::string().swap(window_);  // Assigning keeps the room.
 }
 
 std::uint64_t LogReader::event_start(std::uint64_t offset) {

@@ -39,6 +39,14 @@ struct LogEvent {
     std::string message;
 };
 
+// An event without its message: so much is held of one of many logs that are read side by side.
+struct LogPlace {
+    TimePoint at = {};
+    std::uint64_t offset = 0;
+    std::uint64_t end = 0;
+    std::size_t message_bytes = 0;  // As they are in the log.
+};
+
 class LogReader {
   public:
     // A log that does not exist yet is an empty one. `complete`: nothing will be appended any more.
@@ -48,6 +56,10 @@ class LogReader {
 
     // The first event that begins at `from` or after, given that `from` is where one begins.
     std::optional<LogEvent> next(std::uint64_t from);
+
+    // The same in two steps. Between them no more of a long line is held than of others.
+    std::optional<LogPlace> next_place(std::uint64_t from);
+    LogEvent event_at(const LogPlace& place);
 
     // Where the event begins that holds the byte at `offset`.
     std::uint64_t event_start(std::uint64_t offset);
@@ -62,8 +74,10 @@ class LogReader {
     std::string_view peek(std::uint64_t from, std::size_t bytes);
     LogIndexRecord record(std::uint64_t number);
     TimePoint time_of(std::uint64_t offset);
-    LogEvent event(std::uint64_t offset, std::size_t message_bytes, std::uint64_t end);
-    LogEvent gap_event(std::uint64_t offset);
+    std::optional<LogPlace> find_event(std::uint64_t from);
+    LogPlace place(std::uint64_t offset, std::size_t message_bytes, std::uint64_t end);
+    std::string gap_message(std::uint64_t offset) const;
+    void drop_long_window();
     std::uint64_t line_start(std::uint64_t offset);
 
     UniqueFd bytes_;

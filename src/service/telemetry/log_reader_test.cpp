@@ -77,6 +77,26 @@ TEST_F(LogReaderTest, a_return_at_the_end_may_be_half_of_a_line_end) {
     EXPECT_THAT(all(), ElementsAre("a", "b"));
 }
 
+TEST_F(LogReaderTest, a_place_and_then_its_event_are_what_next_gives) {
+    append("one\n\n" + std::string(kEventBytesMax + 10, 'x') + "\r\nlast");
+    LogReader whole = reader(true);
+    LogReader steps = reader(true);
+    std::uint64_t from = 0;
+    std::size_t events = 0;
+    while (const auto event = whole.next(from)) {
+        const auto place = steps.next_place(from);
+        ASSERT_TRUE(place);
+        const LogEvent same = steps.event_at(*place);
+        EXPECT_EQ(same.message, event->message);
+        EXPECT_EQ(std::pair(same.offset, same.end), std::pair(event->offset, event->end));
+        EXPECT_EQ(same.at, event->at);
+        from = event->end;
+        ++events;
+    }
+    EXPECT_EQ(events, 5u);
+    EXPECT_FALSE(steps.next_place(from));
+}
+
 TEST_F(LogReaderTest, bytes_that_are_no_text_are_shown_as_replacement_characters) {
     append(std::string("a\x80z\0q\n", 6));
     EXPECT_THAT(all(), ElementsAre(std::string("a\xef\xbf\xbdz\0q", 7)));
