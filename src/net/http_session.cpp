@@ -242,7 +242,7 @@ void Session::refuse(HttpResponse response) {
     closes_after_write_ = true;
     lingers_after_write_ = true;
     parser_.reset();
-    request_ = {};
+    std::string().swap(request_.body);  // Assigning keeps the room.
     write(std::move(response));
 }
 
@@ -277,7 +277,7 @@ void Session::write(HttpResponse response) {
 
 void Session::after_write() {
     if (answer_body_.size() > kKeptByKernelBytesMax) drop_when_closed(stream_.socket(), false);
-    answer_body_ = {};
+    std::string().swap(answer_body_);
     if (!closes_after_write_) return read_head();
     if (!lingers_after_write_) return close();
     drop_what_comes();
