@@ -8,7 +8,7 @@ using spec::StopOrder;
 
 Step end_program(const Course& course, const spec::NodeOrder& order, Instant now) {
     if (course.destroyed) {
-        return now >= *course.destroyed + kKeeperGrace ? Step::abandon : Step::wait;
+        return now >= *course.destroyed + kDestroyGrace ? Step::abandon : Step::wait;
     }
     if (course.killed) {
         return now >= *course.killed + kKeeperGrace ? Step::destroy : Step::wait;
@@ -62,7 +62,7 @@ Step next_step(const Course& course, const spec::NodeOrder& order, Instant now) 
 
 std::optional<Instant> next_deadline(const Course& course, const spec::NodeOrder& order) {
     if (!course.running) return std::nullopt;
-    if (course.destroyed) return *course.destroyed + kKeeperGrace;
+    if (course.destroyed) return *course.destroyed + kDestroyGrace;
     if (course.killed) return *course.killed + kKeeperGrace;
     if (course.terminated) return *course.terminated + order.stop_grace;
     return std::nullopt;

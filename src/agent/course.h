@@ -9,12 +9,15 @@
 #include <optional>
 
 #include "spec/node.h"
+#include "spec/node_directory.h"
 
 namespace gruca::agent {
 
-// Beyond it, a keeper that was told to kill is killed itself, and beyond it again, one that even so
-// does not end is given up.
-constexpr std::chrono::seconds kKeeperGrace{10};
+// Beyond it, a keeper that was told to kill is killed itself,
+constexpr std::chrono::seconds kKeeperGrace =
+    spec::node_directory::kEndingWithin + std::chrono::seconds(10);
+// and beyond it, one that even so does not end is given up.
+constexpr std::chrono::seconds kDestroyGrace{10};
 
 using Instant = std::chrono::steady_clock::time_point;
 

@@ -86,9 +86,9 @@ TEST_F(CourseTest, a_stop_asks_first_and_kills_after_the_grace) {
     EXPECT_EQ(next(kNow + kKeeperGrace / 2), Step::wait);
     EXPECT_EQ(next(kNow + kKeeperGrace), Step::destroy);
     course.destroyed = kNow;
-    EXPECT_EQ(next(kNow + kKeeperGrace / 2), Step::wait);
-    EXPECT_EQ(next_deadline(course, order), kNow + kKeeperGrace);
-    EXPECT_EQ(next(kNow + kKeeperGrace), Step::abandon);
+    EXPECT_EQ(next(kNow + kDestroyGrace / 2), Step::wait);
+    EXPECT_EQ(next_deadline(course, order), kNow + kDestroyGrace);
+    EXPECT_EQ(next(kNow + kDestroyGrace), Step::abandon);
 }
 
 TEST_F(CourseTest, kill_and_release_do_not_ask) {

@@ -21,6 +21,7 @@
 #include "agent/output_log.h"
 #include "agent/remote_shell.h"
 #include "agent/sandbox.h"
+#include "agent/stillness.h"
 #include "base/boundary.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -33,9 +34,7 @@ constexpr std::size_t kPipeBytes = 1u << 20;
 constexpr std::size_t kPieceBytes = 64u << 10;
 // How often a program that has to wait is looked at again.
 constexpr int kFullPollMs = 10;
-// Beyond it, what was killed and has not ended hangs in the kernel, and nobody can say for how
-// long.
-constexpr std::chrono::seconds kUnkillableAfter{5};
+constexpr int kLookPollMs = static_cast<int>(kLookEvery.count());
 constexpr int kRefused = -1;  // In place of an errno: the machine's fault, already told.
 constexpr const char* kOomScore = "/proc/self/oom_score_adj";
 // When the machine runs out of memory: the program goes before everything else, the keeper last.
@@ -116,7 +115,6 @@ class KeeperLoop {
         while (!ended_) turn();
         ::unlinkat(kWorkFd, kReserve, 0);
         end_the_rest();
-        drain();
         log_.finish();
         return ending_;
     }
@@ -165,11 +163,9 @@ class KeeperLoop {
             pollfd{.fd = agent_is_dead_ ? -1 : kCommandFd, .events = POLLIN, .revents = 0},
             pollfd{.fd = signals_.get(), .events = POLLIN, .revents = 0}};
         int patience_ms = full ? kFullPollMs : -1;
-        if (killed_at_) {
-            const auto left = std::chrono::ceil<std::chrono::milliseconds>(
-                *killed_at_ + kUnkillableAfter - clock_.steady_now());
-            if (left.count() <= 0) return note_stuck();
-            patience_ms = full ? kFullPollMs : static_cast<int>(left.count());
+        if (still_) {
+            if (still_->has_come(clock_.steady_now())) return note_stuck();
+            patience_ms = full ? kFullPollMs : kLookPollMs;
         }
         if (::poll(waiting.data(), waiting.size(), patience_ms) < 0) return;
         if (waiting[1].revents != 0) obey();
@@ -182,11 +178,13 @@ class KeeperLoop {
         const ssize_t got = ::read(kCommandFd, &command, 1);
         if (got < 0) return;
         if (got == 0) agent_is_dead_ = true;
-        if (got == 0 || command == kKill) {
-            ::kill(-1, SIGKILL);
-            if (!killed_at_) killed_at_ = clock_.steady_now();
-        }
+        if (got == 0 || command == kKill) kill_everything();
         if (command == kTerminate) ::kill(program_, SIGTERM);
+    }
+
+    void kill_everything() {
+        ::kill(-1, SIGKILL);
+        if (!still_) still_.emplace(clock_.steady_now());
     }
 
     void take_signals() {
@@ -214,21 +212,28 @@ class KeeperLoop {
         ending_.status = {.code = 0, .signal = SIGKILL};
     }
 
-    // Everything that is left in this pid namespace. The kernel holds back forks meanwhile.
+    // Everything that is left in this pid namespace. The kernel holds back forks meanwhile. What it
+    // has printed is in the log at once: whoever waits for the log need not wait for what hangs.
     void end_the_rest() {
-        ::kill(-1, SIGKILL);
-        const auto limit = clock_.steady_now() + kUnkillableAfter;
+        kill_everything();
+        drain();
         pid_t ended = 0;
         while (!ending_.stuck && (ended = ::waitpid(-1, nullptr, WNOHANG)) >= 0) {
             if (ended > 0) continue;
-            const auto patience =
-                std::chrono::ceil<std::chrono::milliseconds>(limit - clock_.steady_now());
-            ending_.stuck = patience.count() <= 0;
-            pollfd child = {.fd = signals_.get(), .events = POLLIN, .revents = 0};
-            if (!ending_.stuck) ::poll(&child, 1, static_cast<int>(patience.count()));
-            signalfd_siginfo info = {};
-            while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
-            }
+            ending_.stuck = still_->has_come(clock_.steady_now());
+            if (!ending_.stuck) wait_for_child();
+        }
+        drain();
+    }
+
+    void wait_for_child() {
+        std::array<pollfd, 2> waiting = {
+            pollfd{.fd = signals_.get(), .events = POLLIN, .revents = 0},
+            pollfd{.fd = output_.get(), .events = POLLIN, .revents = 0}};
+        ::poll(waiting.data(), waiting.size(), kLookPollMs);
+        if (waiting[1].revents != 0) read_once();
+        signalfd_siginfo info = {};
+        while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
         }
     }
 
@@ -251,7 +256,7 @@ class KeeperLoop {
     UniqueFd output_;
     pid_t program_ = -1;
     bool agent_is_dead_ = false;
-    std::optional<std::chrono::steady_clock::time_point> killed_at_;
+    std::optional<Stillness> still_;  // Since everything was killed.
     bool ended_ = false;
     Ending ending_;
     OutputLog log_{kLogFd};

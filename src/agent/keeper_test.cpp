@@ -106,6 +106,20 @@ class KeeperTest : public testing::Test {
         return found;
     }
 
+    // One with the mark, once it is that program.
+    std::string wait_for_process(const std::string& name) const {
+        const auto end = std::chrono::steady_clock::now() + kPatience;
+        while (std::chrono::steady_clock::now() < end) {
+            for (const std::string& process : survivors()) {
+                std::string comm;
+                std::getline(std::ifstream(process + "/comm"), comm);
+                if (comm == name) return process;
+            }
+            ::usleep(2000);
+        }
+        throw Error(ErrorCode::deadline_exceeded, "nobody runs " + name);
+    }
+
     const TempDir scratch;
     const fs::path work = scratch.path() / "work";
 };
@@ -443,6 +457,62 @@ TEST_F(KeeperNetworkTest, whenever_a_keeper_is_killed_that_is_the_reason_and_no_
         ASSERT_LT(std::chrono::steady_clock::now(), end) << "a link is left";
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
+}
+
+// A process that is frozen does not end when it is killed, until it is thawed: as if it hung in the
+// kernel. Only control groups of version 1 can do it.
+class Frozen {
+  public:
+    explicit Frozen(const std::string& process) {
+        fs::create_directory(group_);
+        write("cgroup.procs", fs::path(process).filename().string());
+        write("freezer.state", "FROZEN");
+    }
+    ~Frozen() {
+        thaw();
+        const auto end = std::chrono::steady_clock::now() + kPatience;
+        while (::rmdir(group_.c_str()) != 0 && std::chrono::steady_clock::now() < end) {
+            ::usleep(2000);
+        }
+    }
+    Frozen(const Frozen&) = delete;
+    Frozen& operator=(const Frozen&) = delete;
+
+    static bool is_possible() { return ::access("/sys/fs/cgroup/freezer/tasks", W_OK) == 0; }
+    void thaw() const { write("freezer.state", "THAWED"); }
+
+  private:
+    void write(const char* file, const std::string& word) const {
+        std::ofstream(group_ / file) << word << std::flush;
+    }
+
+    const fs::path group_ =
+        "/sys/fs/cgroup/freezer/gruca-keeper-test-" + std::to_string(::getpid());
+};
+
+// What lies in the pipe when the program ends would be lost if the keeper were killed while it
+// waits for the child.
+TEST_F(KeeperTest, what_was_printed_is_in_the_log_before_a_child_that_hangs_is_waited_for) {
+    if (!Frozen::is_possible()) GTEST_SKIP() << "no control groups that freeze on this machine";
+    const std::string printed(900'000, 'x');  // Less than the pipe holds.
+    write_file_atomic(work / "ml" / "printed", printed);
+    KeeperOrder leaving = shell(
+        "sleep 1000 > /dev/null 2>&1 & touch /opt/ml/up; while ! test -e /opt/ml/go; do sleep "
+        "0.01; "
+        "done; cat /opt/ml/printed; touch /opt/ml/said");
+    leaving.environment.push_back(mark());
+    Keeper keeper(options(), leaving);
+    wait_for_file("up");
+    const Frozen frozen(wait_for_process("sleep"));
+    ::kill(keeper.pid(), SIGSTOP);
+    write_file_atomic(work / "ml" / "go", "");
+    wait_for_file("said");
+    ::kill(keeper.pid(), SIGCONT);
+    const auto end = std::chrono::steady_clock::now() + kPatience;
+    while (log() != printed && std::chrono::steady_clock::now() < end) ::usleep(2000);
+    frozen.thaw();
+    EXPECT_EQ(log().size(), printed.size());
+    EXPECT_FALSE(end_of(keeper).stuck) << "it gave the child up before it wrote the log";
 }
 
 TEST_F(KeeperTest, a_mount_point_is_made_without_a_trace_on_the_machine) {

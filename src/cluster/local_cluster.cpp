@@ -32,8 +32,9 @@ namespace {
 namespace fs = std::filesystem;
 namespace names = spec::node_directory;
 
-// What a killed agent's keeper gets to write the last of its pipe to the log.
-constexpr std::chrono::seconds kKeeperPatience{5};
+// What a killed agent's keeper gets to write the last of its pipe to the log, and its ending.
+constexpr std::chrono::seconds kKeeperPatience = names::kEndingWithin + std::chrono::seconds(10);
+constexpr std::chrono::milliseconds kKeeperPoll{100};
 constexpr std::chrono::seconds kAgentStartPatience{10};
 constexpr std::chrono::milliseconds kAgentStartPoll{5};
 // In the directory of the nodes; no node's id begins with a dot.
@@ -94,6 +95,16 @@ bool says_it_hangs(const fs::path& work) {
     bool hangs = false;
     run_guarded([&] { hangs = Json::parse(read_file(work / names::kEnding)).get_bool("stuck"); });
     return hangs;
+}
+
+// Whether it ended. Not waited for is what says that it hangs.
+bool keeper_ends(const UniqueFd& keeper, const fs::path& work) {
+    const SystemClock clock;
+    const auto end = clock.steady_now() + kKeeperPatience;
+    while (!wait_for_end(keeper, kKeeperPoll)) {
+        if (says_it_hangs(work) || clock.steady_now() >= end) return false;
+    }
+    return true;
 }
 
 // How a child of this process ended; something vaguer for a process that is not one.
@@ -223,7 +234,7 @@ void LocalCluster::remove(const std::string& node_id) {
         if (const auto keeper = read_process_id(work / names::kKeeperPid)) {
             const UniqueFd process = open_process(*keeper);
             const bool no_hope = was_stuck || says_it_hangs(work);
-            if (no_hope || !wait_for_end(process, kKeeperPatience)) {
+            if (no_hope || !keeper_ends(process, work)) {
                 kill_groups(work / names::kCgroups);
                 end_process(process, keeper->pid,
                             no_hope ? std::chrono::milliseconds(0) : kKillPatience);
@@ -261,8 +272,7 @@ std::optional<std::string> LocalCluster::left_log(const std::string& node_id) co
     }
     // A killed agent's keeper is still writing what was in the pipe.
     const auto keeper = read_process_id(work / names::kKeeperPid);
-    const auto patience = says_it_hangs(work) ? std::chrono::seconds(0) : kKeeperPatience;
-    const bool has_ended = !keeper || wait_for_end(open_process(*keeper), patience);
+    const bool has_ended = !keeper || keeper_ends(open_process(*keeper), work);
     std::error_code failure;
     if (!fs::exists(work / names::kLog, failure)) return std::nullopt;
     if (keeper && has_ended) mark_if_cut(work);

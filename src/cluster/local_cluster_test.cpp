@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <thread>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -219,6 +221,25 @@ TEST_F(LocalClusterTest, a_log_whose_keeper_said_how_it_ended_is_whole) {
     ::kill(agent_of("n").pid, SIGKILL);
     next_gone();
     EXPECT_EQ(read_file(*cluster->left_log("n")), "a line\n");
+    cluster->remove("n");
+}
+
+TEST_F(LocalClusterTest, a_keeper_that_says_that_it_hangs_is_not_waited_for) {
+    agents_run("exec sleep 1000");
+    const auto cluster = open();
+    cluster->launch(node("n"));
+    const fs::path work = directory("n") / "work";
+    write_file_atomic(work / "log", "a line\n");
+    Subprocess keeper({.argv = {"sleep", "60"}});
+    write_file_atomic(work / "keeper.pid", process_id_of(keeper.pid()).value().to_text());
+    std::jthread later([&work, agent = open_process(agent_of("n"))] {
+        wait_for_end(agent, kPatience);  // The agent of a log that is left is killed.
+        write_file_atomic(work / "ending.json", R"({"stuck": true})");
+    });
+    EXPECT_EQ(read_file(*cluster->left_log("n")), "a line\n");
+    EXPECT_TRUE(process_id_of(keeper.pid())) << "it was waited for until it ended";
+    keeper.send_signal(SIGKILL);
+    keeper.wait();
     cluster->remove("n");
 }
 

@@ -4,6 +4,8 @@
 // page docs/formats/node-directory.md says what is in them.
 #pragma once
 
+#include <chrono>
+
 namespace gruca::spec::node_directory {
 
 // Written by whoever starts the node.
@@ -20,6 +22,8 @@ constexpr const char* kCgroups = "cgroups";
 
 // Below kWork, written by the keeper.
 constexpr const char* kEnding = "ending.json";
+// A keeper whose program was killed has written its ending by then, whatever hangs below it.
+constexpr std::chrono::seconds kEndingWithin{120};
 
 // The end of a log whose keeper was killed. What was in its pipe then, up to 1 MiB, is lost.
 constexpr const char* kCutMark =
