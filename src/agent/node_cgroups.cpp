@@ -97,17 +97,22 @@ std::optional<std::uint64_t> memory_for_all(const MachineSize& machine,
 }
 
 NodeCgroups::NodeCgroups(CgroupOptions options) : options_(std::move(options)) {
-    for (const fs::path& place : hierarchies(options_.root)) make(place);
+    const std::vector<fs::path> places = hierarchies(options_.root);
     std::string lines;
-    for (const fs::path& group : groups_) lines += group.string() + "\n";
-    replace_file(options_.record, lines);
+    for (const fs::path& place : places) lines += group_in(place).string() + "\n";
+    replace_file(options_.record, lines);  // First, so that whoever is killed here leaves nothing.
+    for (const fs::path& place : places) make(place);
     if (groups_.empty()) log_info("no control groups here: nothing is accounted");
+}
+
+fs::path NodeCgroups::group_in(const fs::path& place) const {
+    return place / kAllNodes / options_.name;
 }
 
 void NodeCgroups::make(const fs::path& place) {
     constexpr int kTries = 3;  // The last node to end may remove the group of all in between.
     constexpr int kCpuSharesByDefault = 1024;
-    const fs::path all = place / kAllNodes, group = all / options_.name;
+    const fs::path group = group_in(place), all = group.parent_path();
     std::error_code failure;
     for (int i = 0; i < kTries && !fs::is_directory(group, failure); ++i) {
         fs::create_directory(all, failure);

@@ -49,8 +49,10 @@ std::optional<std::uint64_t> memory_for_all(const MachineSize& machine,
                                             const spec::NodeLimits& limits);
 
 struct CgroupOptions {
-    std::string name;              // Of the node's groups.
-    std::filesystem::path record;  // Their paths, a line each, for whoever outlives this process.
+    std::string name;  // Of the node's groups.
+    // Their paths, a line each, for whoever outlives this process; also of those that cannot be
+    // made.
+    std::filesystem::path record;
     spec::NodeLimits limits = {};
     MachineSize machine = size_of_this_machine();
     std::filesystem::path root = "/sys/fs/cgroup";
@@ -71,6 +73,7 @@ class NodeCgroups {
     const std::vector<std::filesystem::path>& groups() const { return groups_; }
 
   private:
+    std::filesystem::path group_in(const std::filesystem::path& place) const;
     void make(const std::filesystem::path& place);
     std::optional<std::string> read(const char* name) const;
 

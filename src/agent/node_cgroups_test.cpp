@@ -81,6 +81,14 @@ TEST_F(NodeCgroupsTest, without_a_hierarchy_nothing_is_counted_and_nothing_fails
     EXPECT_FALSE(groups.kill());
 }
 
+TEST_F(NodeCgroupsTest, no_group_is_made_before_its_record_is_written) {
+    write("cgroup.controllers", "cpu memory pids\n");
+    CgroupOptions unwritable = options();
+    unwritable.record = scratch.path() / "no such directory" / "cgroups";
+    EXPECT_THROW(NodeCgroups{unwritable}, Error);
+    EXPECT_FALSE(fs::exists(root / "gruca"));
+}
+
 TEST_F(NodeCgroupsTest, limits_are_set_in_the_words_of_either_version) {
     for (const char* name : {"memory", "pids", "cpu"}) {
         write(std::string(name) + "/cgroup.procs", "");

@@ -3,12 +3,15 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <fstream>
 #include <iterator>
 #include <map>
 #include <optional>
+#include <thread>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/process_id.h"
 #include "base/text.h"
@@ -18,8 +21,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::chrono::seconds kGroupPatience{1};  // For all groups of a node.
+constexpr std::chrono::milliseconds kGroupPoll{10};
 constexpr std::size_t kFramesMax = 3;  // Of its stack in the kernel: what it waits for.
-constexpr const char* kGroups = "/sys/fs/cgroup/";
 
 std::string content_of(const fs::path& file) {
     std::ifstream in(file);  // Sizes of these files are not known before they are read.
@@ -78,6 +82,14 @@ std::string place_of(const fs::path& process) {
     return wchan == "0" ? "" : wchan;
 }
 
+std::vector<fs::path> groups_in(const fs::path& record, const fs::path& root) {
+    std::vector<fs::path> groups;
+    for (const std::string& path : split(content_of(record), '\n')) {
+        if (path.starts_with(root.string() + "/")) groups.emplace_back(path);
+    }
+    return groups;
+}
+
 }  // namespace
 
 std::string describe_hanging(pid_t pid, const fs::path& proc) {
@@ -109,19 +121,26 @@ void end_process(const UniqueFd& process, pid_t pid, std::chrono::milliseconds p
                     " and does not end although it was killed");
 }
 
-void kill_groups(const fs::path& record) {
-    for (const std::string& path : split(content_of(record), '\n')) {
+void kill_groups(const fs::path& record, const fs::path& root) {
+    for (const fs::path& group : groups_in(record, root)) {
         std::error_code failure;
-        const fs::path file = fs::path(path) / "cgroup.kill";
-        if (path.starts_with(kGroups) && fs::exists(file, failure)) std::ofstream(file) << "1";
+        const fs::path file = group / "cgroup.kill";
+        if (fs::exists(file, failure)) std::ofstream(file) << "1";
     }
 }
 
-void remove_groups(const fs::path& record) {
-    for (const std::string& path : split(content_of(record), '\n')) {
-        if (!path.starts_with(kGroups)) continue;
-        ::rmdir(path.c_str());
-        ::rmdir(fs::path(path).parent_path().c_str());  // Of all nodes: when this was the last.
+void remove_groups(const fs::path& record, const fs::path& root) {
+    const SystemClock clock;
+    const auto end = clock.steady_now() + kGroupPatience;
+    for (const fs::path& group : groups_in(record, root)) {
+        // The kernel may count a process to a group for a moment after it has ended.
+        while (::rmdir(group.c_str()) != 0 && errno != ENOENT) {
+            if (errno != EBUSY || clock.steady_now() >= end) {
+                throw_errno("cannot remove the control group " + group.string());
+            }
+            std::this_thread::sleep_for(kGroupPoll);
+        }
+        ::rmdir(group.parent_path().c_str());  // Of all nodes: when this was the last.
     }
 }
 

@@ -25,8 +25,11 @@ void end_process(const UniqueFd& process, pid_t pid, std::chrono::milliseconds p
 // The process or a descendant of it that hangs, in those words; "" when none is found.
 std::string describe_hanging(pid_t pid, const std::filesystem::path& proc = "/proc");
 
-// `record` has the path of a control group a line. Nothing happens where it does not exist.
-void kill_groups(const std::filesystem::path& record);
-void remove_groups(const std::filesystem::path& record);
+// `record` has the path of a control group a line; only those below `root` are touched, and nothing
+// happens where it or they do not exist. Removing throws when one stays: something runs in it.
+constexpr const char* kGroups = "/sys/fs/cgroup";
+void kill_groups(const std::filesystem::path& record, const std::filesystem::path& root = kGroups);
+void remove_groups(const std::filesystem::path& record,
+                   const std::filesystem::path& root = kGroups);
 
 }  // namespace gruca::cluster

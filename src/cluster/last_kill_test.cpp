@@ -72,5 +72,25 @@ TEST_F(LastKill, a_record_of_groups_touches_nothing_but_groups) {
     EXPECT_FALSE(fs::exists(scratch.path() / "precious" / "cgroup.kill"));
 }
 
+TEST_F(LastKill, a_group_that_cannot_be_removed_is_an_error_that_names_it) {
+    const fs::path gone = scratch.path() / "memory" / "gruca" / "n";
+    const fs::path empty = scratch.path() / "pids" / "gruca" / "n";
+    const fs::path full = scratch.path() / "cpu" / "gruca" / "n";
+    fs::create_directories(empty);
+    fs::create_directories(full / "more");
+    const fs::path record = scratch.path() / "record";
+    write_file_atomic(record, gone.string() + "\n" + empty.string() + "\n" + full.string() + "\n");
+    try {
+        remove_groups(record, scratch.path());
+        ADD_FAILURE() << "a group stays, and nobody is told";
+    } catch (const Error& error) {
+        EXPECT_THAT(error.message(), testing::HasSubstr(full.string()));
+    }
+    EXPECT_FALSE(fs::exists(empty.parent_path()));
+    fs::remove(full / "more");
+    remove_groups(record, scratch.path());
+    EXPECT_FALSE(fs::exists(full.parent_path()));
+}
+
 }  // namespace
 }  // namespace gruca::cluster
