@@ -195,6 +195,20 @@ TEST_F(KeeperTest, a_hidden_file_stays_hidden_when_the_machine_replaces_it_or_ma
     EXPECT_THAT(log(), EndsWith("kept\n"));
 }
 
+TEST_F(KeeperTest, with_a_hidden_file_go_its_backups_and_what_was_to_become_it) {
+    const fs::path home = scratch.path() / "home";
+    fs::create_directories(home / "credentials.d");
+    for (const char* name : {"credentials", "credentials~", ".credentials.swp", "#credentials#",
+                             "credentials.gruca-Ab3x9Z", "others"}) {
+        write_file_atomic(home / name, "a key");
+    }
+    fs::create_symlink("others", home / "credentials.old");
+    KeeperOrder looking = shell("ls -A " + home.string());
+    looking.hidden_paths = {(home / "credentials").string()};
+    run(looking);
+    EXPECT_EQ(log(), "credentials.d\nothers\n");
+}
+
 TEST_F(KeeperTest, calls_that_no_training_needs_are_refused) {
     // keyctl(KEYCTL_GET_KEYRING_ID, KEY_SPEC_USER_KEYRING), io_uring_setup, bpf.
     EXPECT_EQ(output_of("python3 -c 'import ctypes, errno\n"

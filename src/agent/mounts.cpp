@@ -5,8 +5,10 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -29,7 +31,14 @@ UniqueFd open_tree_at(const std::string& path) {
                                     static_cast<unsigned>(AT_RECURSIVE)));
 }
 
-std::vector<Entry> entries_of(const fs::path& directory, const std::set<std::string>& without) {
+// Editors put a mark before a name as well: ".credentials.swp", "#credentials#".
+bool is_version_of(const std::string& file, const std::string& name) {
+    constexpr const char* kMarks = ".#~";
+    const std::size_t bare = std::min(name.find_first_not_of(kMarks), name.size());
+    return name.starts_with(file) || std::string_view(name).substr(bare).starts_with(file);
+}
+
+std::vector<Entry> entries_of(const fs::path& directory, const std::string& without) {
     std::vector<Entry> entries;
     for (const auto& found : fs::directory_iterator(directory)) {
         if (entries.size() == kEntriesMax) {
@@ -37,8 +46,11 @@ std::vector<Entry> entries_of(const fs::path& directory, const std::set<std::str
                         "too many entries to make a private copy of " + directory.string());
         }
         Entry entry{.name = found.path().filename().string()};
-        if (without.contains(entry.name)) continue;
         std::error_code vanished;
+        if (!without.empty() && is_version_of(without, entry.name) &&
+            !found.is_directory(vanished)) {
+            continue;
+        }
         if (found.is_symlink(vanished)) {
             entry.link = fs::read_symlink(found.path(), vanished).string();
             if (vanished) continue;
@@ -88,7 +100,7 @@ void mount_new(const char* kind, const std::string& target, unsigned long flags,
     }
 }
 
-void replace_directory(const fs::path& directory, const std::set<std::string>& without,
+void replace_directory(const fs::path& directory, const std::string& without,
                        const fs::path& with) {
     struct stat facts = {};
     if (::stat(directory.c_str(), &facts) != 0) throw_errno("cannot look at " + directory.string());
@@ -121,7 +133,7 @@ void hide(const fs::path& path) {
     }
     const fs::path parent = path.parent_path();
     if (parent == parent.root_path() || !fs::is_directory(parent, failure)) return;
-    replace_directory(parent, {path.filename().string()});
+    replace_directory(parent, path.filename().string());
 }
 
 }  // namespace gruca::agent

@@ -71,7 +71,7 @@ void make_room(const fs::path& target) {
                     "no directory of this machine could hold it; choose a path below /opt/ml: " +
                         target.string());
     }
-    replace_directory(ancestor, {}, fs::relative(target, ancestor));
+    replace_directory(ancestor, "", fs::relative(target, ancestor));
 }
 
 struct Device {

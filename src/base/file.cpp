@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "base/error.h"
+#include "base/temporaries.h"
 #include "base/text.h"
 
 namespace gruca {
@@ -76,16 +77,14 @@ void require_replaceable(const std::filesystem::path& path) {
 void write_file_atomic(const std::filesystem::path& path, std::string_view content,
                        WriteOptions options) {
     require_replaceable(path);
-    std::string pattern = path.string() + ".XXXXXX";
-    UniqueFd fd(::mkostemp(pattern.data(), O_CLOEXEC));
-    if (!fd.is_open()) throw_errno("cannot create a file beside " + path.string());
+    const auto [fd, fresh] = make_temporary(path);
     try {
         if (::fchmod(fd.get(), options.mode) != 0) throw_errno("cannot set the mode");
         write_all(fd.get(), bytes_of(content));
         if (::fsync(fd.get()) != 0) throw_errno("cannot sync");
-        if (::rename(pattern.c_str(), path.c_str()) != 0) throw_errno("cannot rename");
+        if (::rename(fresh.c_str(), path.c_str()) != 0) throw_errno("cannot rename");
     } catch (Error& error) {
-        ::unlink(pattern.c_str());
+        ::unlink(fresh.c_str());
         error.add_context("writing " + path.string());
         throw;
     }

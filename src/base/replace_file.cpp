@@ -1,7 +1,6 @@
 #include "base/replace_file.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,15 +8,14 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/temporaries.h"
 #include "base/text.h"
 
 namespace gruca {
 
 void replace_file(const std::filesystem::path& path, std::string_view content, unsigned mode) {
     require_replaceable(path);
-    std::string fresh = path.string() + ".XXXXXX";
-    const UniqueFd fd(::mkostemp(fresh.data(), O_CLOEXEC));
-    if (!fd.is_open()) throw_errno("cannot create a file beside " + path.string());
+    const auto [fd, fresh] = make_temporary(path);
     try {
         if (::fchmod(fd.get(), mode) != 0) throw_errno("cannot set the mode");
         write_all(fd.get(), bytes_of(content));

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/process_id.h"
+#include "base/temporaries.h"
 #include "base/text.h"
 
 namespace gruca::service {
@@ -55,6 +56,9 @@ DataDir::DataDir(const std::filesystem::path& path) : path_(std::filesystem::abs
     if (::ftruncate(lock_.get(), 0) != 0) throw_errno("cannot write " + lock.string());
     write_all(lock_.get(), bytes_of(pid));
     withdraw();  // What a killed service left.
+    for (const std::filesystem::path& file : {service_file(), port_file(), credentials()}) {
+        sweep_temporaries(file);
+    }
 }
 
 void DataDir::announce(const ServiceFacts& facts) const {

@@ -17,6 +17,7 @@
 #include "base/json.h"
 #include "base/process_id.h"
 #include "base/temp_dir.h"
+#include "base/temporaries.h"
 #include "service/data_dir.h"
 
 namespace gruca::service {
@@ -107,6 +108,16 @@ TEST(DataDirTest, a_child_that_a_killed_service_was_starting_is_waited_for) {
     });
     const DataDir data(scratch.path());
     EXPECT_EQ(read_file(scratch.path() / "lock"), std::to_string(::getpid()) + "\n");
+}
+
+TEST(DataDirTest, what_a_killed_service_was_writing_is_removed) {
+    const TempDir scratch;
+    std::vector<std::string> left;
+    for (const char* name : {"credentials", "service.json", "port"}) {
+        left.push_back(make_temporary(scratch.path() / name).path);
+    }
+    const DataDir data(scratch.path());
+    for (const std::string& path : left) EXPECT_FALSE(std::filesystem::exists(path)) << path;
 }
 
 TEST(DataDirTest, a_running_service_is_announced_and_a_stale_announcement_removed) {

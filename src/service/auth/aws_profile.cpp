@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/temporaries.h"
 #include "base/text.h"
 
 namespace gruca::service {
@@ -136,6 +137,9 @@ std::optional<std::string> with_section(std::string_view text, std::string_view 
 ProfileOutcome install_profile(const AwsFiles& files, const AwsProfile& profile) {
     if (!may_be_written(files.credentials) || !may_be_written(files.config)) {
         return ProfileOutcome::not_a_file;
+    }
+    for (const std::filesystem::path& file : {files.credentials, files.config}) {
+        sweep_temporaries(std::filesystem::weakly_canonical(file));  // Of a killed service.
     }
     const std::string credentials = read_if_there(files.credentials);
     const auto new_credentials = with_section(

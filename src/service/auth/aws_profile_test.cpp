@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/random.h"
 #include "base/temp_dir.h"
+#include "base/temporaries.h"
 #include "service/auth/key_ring.h"
 
 namespace gruca::service {
@@ -53,6 +54,14 @@ TEST_F(AwsProfileTest, absent_files_are_made_for_their_owner_only) {
     EXPECT_EQ(mode(files.config), 0600u);
     EXPECT_EQ(mode(files.config.parent_path()), 0700u);
     EXPECT_EQ(install(), ProfileOutcome::unchanged);
+}
+
+TEST_F(AwsProfileTest, what_a_killed_service_left_beside_the_files_is_removed) {
+    given("[default]\n", "[default]\n");
+    for (const auto& file : {files.credentials, files.config}) make_temporary(file);
+    EXPECT_EQ(install(), ProfileOutcome::written);
+    EXPECT_EQ(std::distance(std::filesystem::directory_iterator(files.config.parent_path()), {}),
+              2);
 }
 
 TEST_F(AwsProfileTest, what_was_there_stays_byte_for_byte_and_so_does_the_mode) {
