@@ -34,6 +34,8 @@ constexpr const char* kRemoteShellSecret = "gruca/remote-shell";  // Below /opt/
 
 constexpr std::size_t kCommandBytesMax = 256u << 10;
 constexpr std::size_t kSessionsMax = 1024;  // At once on one node.
+// Of them, those that have not shown yet that they are of the job: the oldest gives way.
+constexpr std::size_t kStrangersMax = 64;
 constexpr std::chrono::minutes kPeerPatience{15};
 
 // Of the job, the same on its nodes. It follows from the job's own key, which nothing describes.

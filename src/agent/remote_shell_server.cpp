@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <deque>
 
 #include "agent/job_network.h"
 #include "agent/remote_shell.h"
@@ -30,8 +31,7 @@ namespace gruca::agent {
 namespace {
 
 constexpr int kBacklog = 256;
-constexpr timeval kHelloTimeout{.tv_sec = 10, .tv_usec = 0};
-constexpr timeval kNoTimeout{.tv_sec = 0, .tv_usec = 0};
+constexpr unsigned kHelloSeconds = 10;
 constexpr std::size_t kPieceBytes = 64u << 10;
 constexpr int kListenFd = 3;
 
@@ -58,13 +58,13 @@ std::string new_challenge() {
     return hex(bytes);
 }
 
-// The command that the client asks for; nothing when it may not, which it is told.
+// The command that the client asks for; nothing when it may not, which it is told. Until it may,
+// SIGALRM ends this process: the clock sends it, and run_server() when others want the place.
 std::optional<std::string> accept_command(int socket, const std::string& secret) {
-    ::setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &kHelloTimeout, sizeof kHelloTimeout);
+    ::alarm(kHelloSeconds);
     const std::string challenge = new_challenge();
     send_frame(socket, {.kind = FrameKind::challenge, .bytes = challenge});
     const std::optional<Frame> request = read_frame(socket);
-    ::setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &kNoTimeout, sizeof kNoTimeout);
     if (!request) return std::nullopt;
     const std::size_t digits = sign_command(secret, challenge, "").size();
     if (request->kind != FrameKind::request || request->bytes.size() < digits) {
@@ -76,6 +76,8 @@ std::optional<std::string> accept_command(int socket, const std::string& secret)
         send_frame(socket, {.kind = FrameKind::refusal, .bytes = "you are of another job"});
         return std::nullopt;
     }
+    ::signal(SIGALRM, SIG_IGN);
+    ::alarm(0);
     return command;
 }
 
@@ -93,6 +95,7 @@ struct Command {
     const std::array<const char*, 4> argv = {"sh", "-c", command.c_str(), nullptr};
     ::setsid();
     ::signal(SIGPIPE, SIG_DFL);
+    ::signal(SIGALRM, SIG_DFL);
     if (::dup2(null.get(), STDIN_FILENO) >= 0 && ::dup2(output, STDOUT_FILENO) >= 0 &&
         ::dup2(error, STDERR_FILENO) >= 0) {
         ::close_range(STDERR_FILENO + 1, ~0u, 0);
@@ -175,16 +178,25 @@ void serve(int socket, const RemoteShellOrder& shell, const std::vector<std::str
 
 [[noreturn]] void run_server(const KeeperOrder& order) {
     std::size_t sessions = 0;
+    std::deque<pid_t> newest;  // Who is not known yet is one of them.
     for (;;) {
         const UniqueFd socket(::accept4(kListenFd, nullptr, nullptr, SOCK_CLOEXEC));
-        while (::waitpid(-1, nullptr, WNOHANG) > 0) --sessions;
+        for (pid_t ended; (ended = ::waitpid(-1, nullptr, WNOHANG)) > 0; --sessions) {
+            std::erase(newest, ended);
+        }
         if (!socket.is_open() || sessions >= kSessionsMax) continue;
         const pid_t session = ::fork();
-        if (session > 0) ++sessions;
-        if (session != 0) continue;
-        ::close(kListenFd);
-        run_guarded([&] { serve(socket.get(), *order.remote_shell, order.environment); });
-        ::_exit(0);
+        if (session == 0) {
+            ::close(kListenFd);
+            run_guarded([&] { serve(socket.get(), *order.remote_shell, order.environment); });
+            ::_exit(0);
+        }
+        if (session < 0) continue;
+        ++sessions;
+        newest.push_back(session);
+        if (newest.size() <= kStrangersMax) continue;
+        ::kill(newest.front(), SIGALRM);
+        newest.pop_front();
     }
 }
 
@@ -220,6 +232,9 @@ void start_remote_shell(const KeeperOrder& order) {
         if (::dup2(listening.get(), kListenFd) < 0) ::_exit(1);
         ::close_range(kListenFd + 1, ~0u, 0);
         ::signal(SIGPIPE, SIG_IGN);
+        sigset_t none;
+        ::sigemptyset(&none);
+        ::sigprocmask(SIG_SETMASK, &none, nullptr);
         const std::optional<Error> refused = run_guarded([] { drop_privileges(); });
         if (refused) ::_exit(1);
         run_server(order);

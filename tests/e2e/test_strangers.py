@@ -132,6 +132,43 @@ except ConnectionResetError: print('closed')"
     assert secret not in json.dumps(shared_service.describe("remote-env"), default=str)
 
 
+FLOOD = """
+import itertools, socket, subprocess, threading, time
+def stranger():
+    s = socket.create_connection(('algo-2', 7716))
+    s.settimeout(0.2)
+    s.sendall(b'R' + (100000).to_bytes(4, 'big'))
+    return s
+def is_open(s):  # Says one more byte of a request that never ends.
+    try:
+        s.sendall(b'x')
+        while s.recv(4096): pass
+    except TimeoutError: return True
+    except OSError: pass
+    return False
+one = stranger()
+print('slow', any(not is_open(one) for _ in range(150)), flush=True)
+many = []
+def drip():
+    for s in itertools.cycle(many):
+        try: s.sendall(b'x')
+        except OSError: pass
+        time.sleep(0.001)
+while len(many) < 1100: many.append(stranger())
+threading.Thread(target=drip, daemon=True).start()
+print(subprocess.run(['gruca-rsh', 'algo-2', 'echo served'], capture_output=True, text=True).stdout.strip(), flush=True)
+print(sum(is_open(s) for s in many[:900]))
+"""
+
+
+def test_strangers_who_say_little_do_not_keep_the_job_from_its_own_nodes(shared_service):
+    flood = shared_service.home / "flood.py"
+    flood.write_text(FLOOD)
+    shared_service.create("flood", FIRST_RUNS + f"ulimit -n 4096; exec python3 {flood}", instances=2)
+    completed(shared_service, "flood")
+    assert shared_service.lines("flood", "algo-1") == ["slow True", "served", "0"]
+
+
 MPI = r"""
 #include <mpi.h>
 #include <stdio.h>
