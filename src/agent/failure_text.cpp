@@ -29,8 +29,12 @@ std::string tail_of(const std::filesystem::path& file, std::size_t bytes) {
     return text;
 }
 
-void remove_controls(std::string& line) {
-    std::erase_if(line, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+// What a terminal would obey.
+void remove_controls(std::string& text, std::string_view but = "") {
+    std::erase_if(text, [&](char c) {
+        const bool is_control = static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+        return is_control && but.find(c) == std::string_view::npos;
+    });
 }
 
 // At most `bytes_max` bytes, cut at the border of a character.
@@ -51,7 +55,9 @@ std::string failure_file(const std::filesystem::path& ml) {
     if (!file) return "";
     std::string text(kFailureBytesMax, '\0');
     text.resize(read_full(file->get(), std::as_writable_bytes(std::span(text))));
-    return cut(repair_utf8(text), kFailureBytesMax);
+    std::string said = repair_utf8(text);
+    remove_controls(said, "\n\t");
+    return cut(std::move(said), kFailureBytesMax);
 }
 
 std::string last_lines(const std::filesystem::path& log) {

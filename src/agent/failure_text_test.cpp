@@ -36,6 +36,8 @@ TEST_F(FailureText, the_failure_file_is_cut_at_a_character_and_made_utf8) {
     EXPECT_EQ(failure("bad data"), "bad data");
     EXPECT_EQ(failure(std::string(kFailureBytesMax - 1, 'x') + "ä"),
               std::string(kFailureBytesMax - 1, 'x'));
+    EXPECT_EQ(failure("\x1b]0;title\x07\x1b[31mred\r\n\tat line 1\n"),
+              "]0;title[31mred\n\tat line 1\n");
     const std::string broken = failure(std::string(2000, '\x80'));
     EXPECT_TRUE(is_utf8(broken));
     EXPECT_LE(broken.size(), kFailureBytesMax);
