@@ -11,13 +11,17 @@ import hostile
 import pytest
 from conftest import APPS, TERMINAL, running_service, wait_until
 from stuck_fs import StuckFs
+from unhurt import strange_groups
 
 HOSTILE = pathlib.Path(hostile.__file__)
 
 
+STRICT = ("--stop-grace", "1", "--slots", "8", "--job-processes", "500")
+
+
 @pytest.fixture(scope="module")
 def strict_service(tmp_path_factory):
-    with running_service(tmp_path_factory.mktemp("stops"), "--stop-grace", "1", "--slots", "8", "--job-processes", "500", "--job-network", "none") as service:
+    with running_service(tmp_path_factory.mktemp("stops"), *STRICT) as service:
         yield service
 
 
@@ -43,8 +47,9 @@ def processes_of(job):
 
 def remains_of(service, job):
     """What a job that is over may have left: directories of nodes, and groups of them."""
+    roots = [pathlib.Path("/sys/fs/cgroup"), *pathlib.Path("/sys/fs/cgroup").glob("*/")]  # Version 2 and version 1.
     found = [str(path) for path in (service.data / "nodes").glob(f"{job}-algo-*")]
-    return found + [str(path) for path in pathlib.Path("/sys/fs/cgroup").glob(f"*/gruca/{job}-algo-*")]
+    return found + [str(path) for root in roots for path in root.glob(f"gruca/{job}-algo-*")]
 
 
 def stop(service, name):
@@ -97,17 +102,19 @@ def test_a_hostile_program_is_gone_when_its_job_is_stopped(strict_service, kinds
         assert processes_of(name) == []
         assert job["TrainingJobStatus"] == "Stopped", job
         assert remains_of(strict_service, name) == []
+    assert strange_groups() == []
 
 
-def test_the_ports_of_a_stopped_program_are_free_again(strict_service):
-    create(strict_service, "listens", "listener", 20999)
-    strict_service.wait_for_log("listens", "up")
-    with pytest.raises(OSError), socket.socket() as taken:
-        taken.bind(("127.0.0.1", 20999))
-    stop(strict_service, "listens")
-    strict_service.wait("listens")
-    with socket.socket() as server:
-        server.bind(("127.0.0.1", 20999))
+def test_the_ports_of_a_stopped_program_are_free_again(tmp_path):
+    with running_service(tmp_path, *STRICT, "--job-network", "none") as service:  # Jobs share the machine's ports.
+        create(service, "listens", "listener", 20999)
+        service.wait_for_log("listens", "up")
+        with pytest.raises(OSError), socket.socket() as taken:
+            taken.bind(("127.0.0.1", 20999))
+        stop(service, "listens")
+        service.wait("listens")
+        with socket.socket() as server:
+            server.bind(("127.0.0.1", 20999))
 
 
 def test_a_stop_at_any_moment_ends_in_one_terminal_state(strict_service):

@@ -33,6 +33,31 @@ def groups(service):
     return [root / "gruca" / name for root in roots for name in service.node_names if (root / "gruca" / name).exists()]
 
 
+def groups_elsewhere():
+    """In hierarchies in which gruca makes none, such as the freezer's."""
+    all_of_them = pathlib.Path("/sys/fs/cgroup")
+    used = [(all_of_them / name).resolve() for name in ("memory", "pids", "cpuacct", "cpu", "unified")]
+    systemds = [(all_of_them / name).resolve() for name in ("systemd", "blkio", "devices")]
+    others = {root.resolve() for root in all_of_them.glob("*/") if (root / "cgroup.clone_children").exists()}
+    return {str(path) for root in others.difference(used, systemds) for path in root.rglob("*/")}
+
+
+BEFORE = groups_elsewhere()
+
+
+def strange_groups():
+    """Those that a job must have made: nobody else makes any while a test runs."""
+    return sorted(groups_elsewhere() - BEFORE)
+
+
+def temporaries(service):
+    """What a killed writer would leave: a secret, perhaps."""
+    found = list((service.data / "store").rglob(".tmp-*"))
+    for directory in (service.data, service.home / "aws"):
+        found += [path for path in directory.iterdir() if re.search(r"\.gruca-\w{6}$", path.name)]
+    return [str(path) for path in found]
+
+
 def links_of(*words):
     lines = subprocess.run(["ip", "-o", "link", "show", *words], capture_output=True, text=True).stdout.splitlines()
     return {line.split(":")[1].strip() for line in lines}
@@ -42,12 +67,11 @@ def left(service):
     """What is left of jobs that are over; empty when all is well."""
     mounts = [line for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines() if str(service.home) in line]
     links = links_of() - links_of("type", "bridge") - {"lo"}  # The bridges are the service's.
-    store = service.data / "store"
     return {
         "processes": marked(service), "nodes": [node.name for node in nodes(service)], "mounts": mounts,
         "groups": [str(group) for group in groups(service)], "links": sorted(links),
         "parts": [str(path) for path in (service.data / PARTS).rglob("*")] if (service.data / PARTS).exists() else [],
-        "temporaries": [str(path) for path in store.rglob(".tmp-*")]}
+        "strange groups": strange_groups(), "temporaries": temporaries(service)}
 
 
 def settle(service):

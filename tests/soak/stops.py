@@ -17,6 +17,7 @@ import conftest  # noqa: E402
 import hostile  # noqa: E402
 import stuck_fs  # noqa: E402
 import test_stops as stops  # noqa: E402
+import unhurt  # noqa: E402
 
 STOPS = 10  # A point.
 MOMENTS = ("at once", "at once, twice", "downloading", "up", "up, twice", "soon after", "at its end", "uploading")
@@ -28,31 +29,37 @@ POLL_EVERY = 0.2
 
 @contextlib.contextmanager
 def series(home):
-    flags = ("--stop-grace", "1", "--slots", str(SLOTS), "--job-processes", "400", "--job-network", "none")
-    with conftest.running_service(home, *flags) as service:
-        service.client = functools.cache(service.client)
-        service.put(os.urandom(20 << 20), "s3://data/train/blob")
-        yield lambda chance, directory: point(service, chance, home)
-        service.create("last", "echo fine", instances=SLOTS)  # Every slot is free again.
-        assert over(service, "last")["TrainingJobStatus"] == "Completed", service.describe("last")
-        assert not list((service.data / "nodes").iterdir())
+    flags = ("--stop-grace", "1", "--slots", str(SLOTS), "--job-processes", "400")
+    with conftest.running_service(home / "own", *flags) as own, \
+            conftest.running_service(home / "shared", *flags, "--job-network", "none") as shared:
+        for service in (own, shared):
+            service.client = functools.cache(service.client)
+            service.put(os.urandom(20 << 20), "s3://data/train/blob")
+        yield lambda chance, directory: point(own, shared, chance, home)
+        for service in (own, shared):
+            service.create("last", "echo fine", instances=SLOTS)  # Every slot is free again.
+            assert over(service, "last")["TrainingJobStatus"] == "Completed", service.describe("last")
+            assert not list((service.data / "nodes").iterdir())
+    assert not unhurt.strange_groups(), unhurt.strange_groups()
 
 
-def point(service, chance, home):
+def point(own, shared, chance, home):
+    """On `own` each instance has a network, on `shared` all have the machine's, and its ports."""
     ports = chance.sample(range(21000, 31000), STOPS)
     seeds = [chance.randrange(1 << 48) for _ in ports]
     hanging = chance.randrange(STUCK_EVERY) == 0
     with concurrent.futures.ThreadPoolExecutor(STOPS + 1) as pool:
-        waiting = [pool.submit(one, service, random.Random(seed), f"s{seed:012x}", port) for seed, port in zip(seeds, ports)]
+        waiting = [pool.submit(one, own, shared, random.Random(seed), f"s{seed:012x}", port) for seed, port in zip(seeds, ports)]
         if hanging:
-            waiting.append(pool.submit(hang, service, f"h{seeds[0]:012x}", home))
+            waiting.append(pool.submit(hang, chance.choice((own, shared)), f"h{seeds[0]:012x}", home))
         slowest = max(done.result() for done in waiting)
     print(f"  the slowest stop took {slowest:.1f} s", file=sys.stderr)
     return f"{STOPS} stops" + (" beside a job that hangs in the kernel" if hanging else "")
 
 
-def one(service, chance, name, port):
+def one(own, shared, chance, name, port):
     kind, moment = chance.choice((*hostile.KINDS, "listener")), chance.choice(MOMENTS)
+    service = shared if kind == "listener" else chance.choice((own, shared))
     arguments = [port] if kind == "listener" else []
     members = {"instances": 1 if kind == "listener" else chance.choice((1, 1, 2))}  # Two nodes share the ports.
     if moment == "downloading":
