@@ -8,7 +8,8 @@
 namespace gruca::agent {
 
 // From here on such calls of this process and all it starts fail with EPERM, as on a machine that
-// forbids them, and clone3 with ENOSYS: programs then take clone. Needs no_new_privs. Throws when the kernel takes no filter.
+// forbids them, and clone3 with ENOSYS: programs then take clone. Needs no_new_privs. Throws when
+// the kernel takes no filter.
 void refuse_system_calls();
 
 }  // namespace gruca::agent
