@@ -34,6 +34,9 @@ function(room name)
   add_library(${name} STATIC ${ROOM_SOURCES})
   target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(${name} PUBLIC ${ROOM_USES} PRIVATE ${ROOM_LIBRARIES} gruca_warnings)
+  if(GRUCA_SANITIZER STREQUAL "fuzzer")  # The room is all that its fuzz targets want.
+    return()
+  endif()
 
   add_executable(${name}_links ${PROJECT_SOURCE_DIR}/cmake/empty_main.cpp)
   target_link_libraries(${name}_links PRIVATE $<LINK_LIBRARY:WHOLE_ARCHIVE,${name}>)

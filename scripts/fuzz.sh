@@ -7,7 +7,7 @@
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
 
-names() { sed -n 's/^fuzz_target(\([a-z_]*\).*/\1/p' tests/fuzz/CMakeLists.txt; }
+names() { sed -n 's/^fuzz_target(\([a-z0-9_]*\).*/\1/p' tests/fuzz/CMakeLists.txt; }
 fail() { echo "fuzz: $*" >&2; exit 1; }
 
 seconds=60 chosen=() minimise=

@@ -1,9 +1,12 @@
 #include "agent/keeper_order.h"
 
+#include "base/error.h"
 #include "spec/parts.h"
 
 namespace gruca::agent {
 namespace {
+
+constexpr int kPrefixMax = 32;  // Of an IPv4 address.
 
 Json strings(const std::vector<std::string>& words) {
     Json array = Json::array();
@@ -45,9 +48,14 @@ Json KeeperNetwork::to_json() const {
 }
 
 KeeperNetwork KeeperNetwork::from_json(const Json& json) {
+    const int prefix = spec::int32_from(json.at("prefix"));
+    if (prefix < 0 || prefix > kPrefixMax) {
+        throw Error(ErrorCode::invalid_argument,
+                    "prefix must be from 0 to 32, not " + std::to_string(prefix));
+    }
     return {.bridge = json.at("bridge").as_string(),
             .address = json.at("address").as_string(),
-            .prefix = static_cast<int>(json.at("prefix").as_int()),
+            .prefix = prefix,
             .gateway = json.at("gateway").as_string()};
 }
 

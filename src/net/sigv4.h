@@ -39,6 +39,7 @@ enum class SignatureFault {
     skewed,             // X-Amz-Date is more than kClockSkewMax from now.
     expired,            // A presigned URL's time is over. Only of verify_s3.
     credentials_ended,  // The signature is right, and the key's own time is over.
+    no_payload,         // X-Amz-Content-Sha256 is missing. Only of verify_s3.
     mismatch,           // The signature is not the one this request should have.
 };
 

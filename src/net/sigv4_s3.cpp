@@ -126,7 +126,7 @@ class Verification {
 
     bool read_payload() {
         const auto promised = promise_of(head_, result_.is_presigned);
-        if (!promised) return fail(SignatureFault::malformed, "X-Amz-Content-Sha256 is missing");
+        if (!promised) return fail(SignatureFault::no_payload, "X-Amz-Content-Sha256 is missing");
         promised_ = *promised;
         const auto form = form_of(promised_);
         const bool is_url_of_chunks = result_.is_presigned && form >= PayloadForm::chunks;

@@ -236,7 +236,10 @@ TEST(SigV4S3, what_is_said_of_the_body_must_be_known_signed_and_for_s3) {
     EXPECT_EQ(verified(swapped).fault, SignatureFault::mismatch);
     HttpRequest missing = signed_with("UNSIGNED-PAYLOAD", "s3");
     missing.headers.remove("X-Amz-Content-Sha256");
-    EXPECT_EQ(verified(missing).fault, SignatureFault::malformed);
+    EXPECT_EQ(verified(missing).fault, SignatureFault::malformed);  // It was signed.
+    missing.headers.set("Authorization", replaced(missing.headers.find("authorization").value(),
+                                                  "x-amz-content-sha256;", ""));
+    EXPECT_EQ(verified(missing).fault, SignatureFault::no_payload);
     EXPECT_EQ(verified({.method = "GET", .target = "/", .headers = {{"Host", "h"}}}).fault,
               SignatureFault::missing);
 }

@@ -1,5 +1,6 @@
 """No call without a key, no secret within reach of a job."""
 
+import contextlib
 import datetime
 import http.client
 import json
@@ -9,7 +10,7 @@ from unittest import mock
 import botocore.auth
 import botocore.exceptions
 import pytest
-from conftest import running_service
+from conftest import running_service, wait_until
 
 
 def code_of(call):
@@ -100,6 +101,52 @@ def test_the_keys_are_in_no_command_line_environment_log_or_answer(shared_servic
     seen += [path.read_text(errors="replace") for path in shared_service.data.glob("logs/**/*") if path.is_file()]
     assert not [text for text in seen for secret in secrets if secret in text]
     shared_service.client("sagemaker").stop_training_job(TrainingJobName="quiet")
+
+
+def processes():
+    """Every one of the machine: its number, its command line, its environment."""
+    for entry in pathlib.Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if entry.name.isdigit():
+                yield entry, (entry / "cmdline").read_bytes(), (entry / "environ").read_bytes().split(b"\0")
+
+
+def test_the_keys_of_a_job_are_in_its_own_environment_alone(shared_service):
+    shared_service.create("keyed", "echo up; sleep 1000", instances=2)
+    for host in ("algo-1", "algo-2"):
+        wait_until(lambda host=host: shared_service.lines("keyed", host) == ["up"], f"{host} is up")
+    programs = [(proc, environ) for proc, _, environ in processes() if b"TRAINING_JOB_NAME=keyed" in environ]
+    assert len(programs) >= 4  # The shells and their sleeps.
+    values = dict(variable.split(b"=", 1) for variable in programs[0][1] if b"=" in variable)
+    secrets = [values[b"AWS_SECRET_ACCESS_KEY"], values[b"AWS_SESSION_TOKEN"]]
+    secrets += {path.read_bytes().strip() for path in shared_service.data.glob("nodes/*/work/ml/gruca/remote-shell")}
+    assert len(secrets) == 3 and all(len(secret) >= 40 for secret in secrets)
+    for proc, command, environ in processes():
+        assert not [secret for secret in secrets if secret in command], command
+        if b"TRAINING_JOB_NAME=keyed" in environ:
+            assert (proc / "environ").stat().st_mode & 0o077 == 0
+        else:
+            assert not [secret for secret in secrets if secret in b"\0".join(environ)], command
+    told = [json.dumps(shared_service.describe("keyed"), default=str), shared_service.log(), *shared_service.lines("keyed")]
+    told += [shared_service.gruca("job", "describe", "keyed", *flags).stdout for flags in ((), ("--json",))]
+    assert not [text for text in told for secret in secrets if secret.decode() in text]
+    shared_service.client("sagemaker").stop_training_job(TrainingJobName="keyed")
+    shared_service.wait("keyed")
+    holding = {path.name for path in shared_service.data.rglob("*") if path.is_file() and not path.is_symlink()
+               for secret in secrets if secret in path.read_bytes()}
+    assert holding <= {"state.db", "state.db-wal"}, holding  # Not in what the job has left behind.
+
+
+def test_what_holds_keys_is_for_its_owner_alone(shared_service):
+    shared_service.create("modes", "echo up; sleep 1000")
+    shared_service.wait_for_log("modes", "up")
+    files = [shared_service.data / "credentials", *shared_service.data.glob("state.db*"),
+             *shared_service.data.glob("nodes/*/config.json"), pathlib.Path(shared_service.env["AWS_SHARED_CREDENTIALS_FILE"])]
+    assert len(files) >= 4
+    for file in files:
+        readable = [path for path in (file, *file.parents) if not path.stat().st_mode & 0o077]
+        assert readable, f"others may read {file}"
+    shared_service.client("sagemaker").stop_training_job(TrainingJobName="modes")
 
 
 def test_a_job_has_a_tmp_of_its_own_that_goes_with_it(shared_service):

@@ -31,5 +31,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     check<gruca::spec::TrainJob>(json);
     check<gruca::agent::KeeperOrder>(json);
     check<gruca::agent::Ending>(json);
+    gruca::fuzz::takes([&] {
+        const auto network = gruca::agent::KeeperNetwork::from_json(json);
+        CHECK(network.prefix >= 0 && network.prefix <= 32, "a mask of {} bits", network.prefix);
+    });
     return 0;
 }

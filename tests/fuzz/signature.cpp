@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "fuzz/request_text.h"
 #include "fuzz/target.h"
 #include "net/sigv4.h"
 #include "net/sigv4_payload.h"
@@ -17,26 +18,6 @@ namespace {
 const gruca::TimePoint kNow = gruca::time_from_iso8601("20150830T123600Z");
 constexpr const char* kAccess = "AKIDEXAMPLE";
 constexpr const char* kSecret = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY";
-
-net::HttpRequest request_of(std::string_view text) {
-    net::HttpRequest request;
-    const auto take_line = [&] {
-        const std::string_view line = text.substr(0, text.find('\n'));
-        text.remove_prefix(std::min(line.size() + 1, text.size()));
-        return line;
-    };
-    const std::string_view first = take_line();
-    const std::size_t blank = std::min(first.find(' '), first.size());
-    request.method = first.substr(0, blank);
-    request.target = first.substr(std::min(blank + 1, first.size()));
-    for (std::string_view line = take_line(); !line.empty(); line = take_line()) {
-        const std::size_t colon = std::min(line.find(':'), line.size());
-        request.headers.add(std::string(line.substr(0, colon)),
-                            std::string(line.substr(std::min(colon + 1, line.size()))));
-    }
-    request.body = text;
-    return request;
-}
 
 std::optional<net::KnownKey> find_key(const std::string& access_key) {
     if (access_key != kAccess) return std::nullopt;
@@ -56,7 +37,7 @@ std::optional<net::PayloadFault> judge(const net::PayloadRule& rule, std::string
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    const net::HttpRequest request = request_of(gruca::fuzz::text_of(data, size));
+    const net::HttpRequest request = gruca::fuzz::request_of(gruca::fuzz::text_of(data, size));
     const net::VerifyResult verified = net::verify(request, kNow, find_key);
     CHECK(!verified.caller || verified.caller->access_key == kAccess, "somebody came in");
     net::VerifyS3Result s3 = net::verify_s3(request, kNow, find_key);

@@ -7,19 +7,12 @@
 namespace gruca::service::api {
 namespace {
 
-std::string fault_document(const Fault& fault, Protocol protocol, const std::string& request_id) {
-    const std::string code = xml_escaped(fault.code);
-    const std::string message = xml_escaped(fault.message);
-    if (protocol == Protocol::s3) {
-        return fmt::format(
-            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>{}</Code><Message>{}"
-            "</Message><RequestId>{}</RequestId></Error>\n",
-            code, message, request_id);
-    }
+std::string fault_document(const Fault& fault, const std::string& request_id) {
     return fmt::format(
         "<ErrorResponse xmlns=\"https://sts.amazonaws.com/doc/2011-06-15/\"><Error><Type>{}</Type>"
         "<Code>{}</Code><Message>{}</Message></Error><RequestId>{}</RequestId></ErrorResponse>\n",
-        fault.status < 500 ? "Sender" : "Receiver", code, message, request_id);
+        fault.status < 500 ? "Sender" : "Receiver", xml_escaped(fault.code),
+        xml_escaped(fault.message), request_id);
 }
 
 net::HttpResponse encode_fault(const Fault& fault, Protocol protocol,
@@ -34,9 +27,8 @@ net::HttpResponse encode_fault(const Fault& fault, Protocol protocol,
             Json::object({{"__type", fault.code}, {"message", message}, {"Message", message}})
                 .dump();
     } else {
-        response.headers.add("Content-Type",
-                             protocol == Protocol::s3 ? "application/xml" : "text/xml");
-        response.body = fault_document(fault, protocol, request_id);
+        response.headers.add("Content-Type", "text/xml");
+        response.body = fault_document(fault, request_id);
     }
     return response;
 }

@@ -15,9 +15,8 @@
 
 namespace gruca::service::api {
 
-// How the caller speaks: JSON 1.1 (SageMaker, Logs, our own), form and XML (STS), or what looks
-// like S3.
-enum class Protocol { json, query, s3 };
+// How the caller speaks: JSON 1.1 (SageMaker, Logs, our own), or form and XML (STS).
+enum class Protocol { json, query };
 
 struct Fault {
     std::string code;  // "ValidationException"

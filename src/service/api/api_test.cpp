@@ -382,9 +382,16 @@ TEST(LogFilterTest, regular_expressions_between_percent_signs) {
     EXPECT_FALSE(api::LogFilter("%[a-z]*[a-z]*[a-z]*[a-z]*[a-z]*[a-z]*[0-9]%").matches(line));
 }
 
+TEST(LogFilterTest, a_sign_before_nothing_is_refused) {
+    for (const char* bad : {"-", "?", "a -", "- a", "?\ta"}) {
+        EXPECT_THROW(api::LogFilter{bad}, Error) << bad;
+    }
+}
+
 TEST(LogFilterTest, terms_alternatives_and_exclusions) {
     EXPECT_TRUE(api::LogFilter("").matches("anything"));
     EXPECT_TRUE(api::LogFilter("b a").matches("a b"));
+    EXPECT_TRUE(api::LogFilter("b\r\na").matches("a b"));
     EXPECT_FALSE(api::LogFilter("a c").matches("a b"));
     EXPECT_TRUE(api::LogFilter("?x ?b").matches("a b"));
     EXPECT_FALSE(api::LogFilter("?x ?y").matches("a b"));

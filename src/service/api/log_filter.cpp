@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t kExpressionsMax = 2;
 constexpr std::int64_t kExpressionMemoryBytesMax = 4 << 20;
+constexpr std::string_view kBlanks = " \t\r\n";
 constexpr std::string_view kAllowedInExpressions =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:_#=@/;,-^$?[]{}|\\*+.";
 
@@ -56,7 +57,7 @@ LogFilter::Term LogFilter::take_term(std::string_view& pattern) {
         term.expression = compile(term.text);
         return term;
     }
-    const std::size_t end = std::min(pattern.find_first_of(" \t"), pattern.size());
+    const std::size_t end = std::min(pattern.find_first_of(kBlanks), pattern.size());
     Term term{.text = std::string(pattern.substr(0, end)), .expression = nullptr};
     pattern.remove_prefix(end);
     return term;
@@ -76,7 +77,9 @@ LogFilter::LogFilter(std::string_view pattern) {
             terms = pattern.front() == '?' ? &any_ : &none_;
             pattern.remove_prefix(1);
         }
-        if (pattern.empty()) break;
+        if (pattern.empty() || kBlanks.find(pattern.front()) != std::string_view::npos) {
+            refuse("a sign must stand before a term");
+        }
         terms->push_back(take_term(pattern));
         if (terms->back().expression && ++expressions > kExpressionsMax) {
             refuse("at most two regular expressions");

@@ -103,6 +103,7 @@ Fault signature_fault(net::SignatureFault fault, const std::string& detail, bool
         case net::SignatureFault::expired:
             return json ? Fault{.code = "InvalidSignatureException", .message = detail}
                         : Fault{.code = "RequestExpired", .message = detail};
+        case net::SignatureFault::no_payload:
         case net::SignatureFault::mismatch:
             break;
     }
@@ -134,14 +135,14 @@ Json parse_body(const Operation& operation, const net::HttpRequest& http) {
 
 // What a request wants, as far as it can be told without knowing who asks.
 struct Router::Route {
-    Protocol protocol = Protocol::s3;
+    Protocol protocol = Protocol::query;
     std::string service;
     std::string operation;
 };
 
 namespace {
 
-// Fills in the route; what speaks neither JSON nor forms is taken for S3.
+// Fills in the route. What speaks neither JSON nor forms went in by the door for objects.
 template <class Route>
 Route route_of(const net::HttpRequest& request) {
     Route route;
@@ -152,11 +153,6 @@ Route route_of(const net::HttpRequest& request) {
         route.operation = dot < target->size() ? target->substr(dot + 1) : "";
         return route;
     }
-    const std::string type = to_lower(request.headers.find("Content-Type").value_or(""));
-    if (request.method != "POST" || !type.starts_with("application/x-www-form-urlencoded")) {
-        return route;
-    }
-    route.protocol = Protocol::query;
     try {
         std::string version;
         for (const auto& [name, value] : net::parse_query(request.body, true)) {
@@ -170,19 +166,12 @@ Route route_of(const net::HttpRequest& request) {
 }
 
 Fault unknown_operation(Protocol protocol, const std::string& name) {
-    switch (protocol) {
-        case Protocol::json:
-            return {.code = "UnknownOperationException",
-                    .message = "gruca does not have this operation: " + name};
-        case Protocol::query:
-            return {.code = "InvalidAction",
-                    .message = "The action " + name + " is not valid for this endpoint."};
-        case Protocol::s3:
-            break;
+    if (protocol == Protocol::json) {
+        return {.code = "UnknownOperationException",
+                .message = "gruca does not have this operation: " + name};
     }
-    return {.code = "NotImplemented",
-            .message = "gruca does not serve objects over the network; use `gruca store`.",
-            .status = 501};
+    return {.code = "InvalidAction",
+            .message = "The action " + name + " is not valid for this endpoint."};
 }
 
 }  // namespace

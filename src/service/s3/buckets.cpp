@@ -102,7 +102,7 @@ void S3Service::list_buckets(Call& call) {
     xml.open("Buckets");
     const std::string prefix = call.request.parameter("prefix");
     for (const auto& directory : store_.top_directories()) {
-        if (!directory.name.starts_with(prefix)) continue;
+        if (!may_be_bucket(directory.name) || !directory.name.starts_with(prefix)) continue;
         xml.open("Bucket");
         xml.add("Name", directory.name);
         xml.add("CreationDate", iso8601(directory.created));

@@ -162,6 +162,10 @@ std::optional<TimePoint> time_of_http_date(const std::string& text) {
     return time_from_ms(static_cast<std::int64_t>(::timegm(&parts)) * 1000);
 }
 
+bool may_be_bucket(std::string_view name) {
+    return !name.empty() && name.front() != '.' && name.find('/') == std::string_view::npos;
+}
+
 void require_bucket_name(const std::string& bucket) {
     const auto plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
     const bool fits = bucket.size() >= 3 && bucket.size() <= 63 && plain(bucket.front()) &&

@@ -76,6 +76,9 @@ bool matches_etag(const std::string& list, const std::string& etag);
 std::string http_date(TimePoint time);  // "Tue, 01 Dec 2026 09:30:00 GMT"
 std::optional<TimePoint> time_of_http_date(const std::string& text);
 
+// Whether there can be a bucket of this name: the store has directories of other names, too, which
+// are the product's own (".gruca") or lie in a bucket ("a/b"). Wider than what can be created.
+bool may_be_bucket(std::string_view name);
 // Throws InvalidBucketName unless it is 3 to 63 lower-case letters, digits, dots and hyphens,
 // beginning and ending with a letter or digit.
 void require_bucket_name(const std::string& bucket);

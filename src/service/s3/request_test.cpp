@@ -45,6 +45,13 @@ TEST(S3Request, paths_that_are_no_text_are_refused) {
     EXPECT_EQ(refusal_of([&] { Request request(longer); }), "KeyTooLongError");
 }
 
+TEST(S3Request, the_products_own_directories_and_parts_of_buckets_are_no_buckets) {
+    for (const char* name : {"b", "My_Bucket", "a.b"}) EXPECT_TRUE(may_be_bucket(name)) << name;
+    for (const char* name : {"", ".", "..", ".gruca", "a/b", "/"}) {
+        EXPECT_FALSE(may_be_bucket(name)) << name;
+    }
+}
+
 TEST(S3Request, ranges_are_clipped_ignored_or_refused) {
     struct Case {
         const char* header;

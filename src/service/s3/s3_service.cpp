@@ -77,6 +77,10 @@ api::Fault fault_of_signature(const net::VerifyS3Result& result) {
             return {.code = "AccessDenied", .message = "Request has expired", .status = 403};
         case net::SignatureFault::credentials_ended:
             return {.code = "ExpiredToken", .message = result.detail, .status = 400};
+        case net::SignatureFault::no_payload:
+            return {.code = "InvalidRequest",
+                    .message = "Missing required header for this request: x-amz-content-sha256",
+                    .status = 400};
         case net::SignatureFault::mismatch:
             break;
     }
@@ -188,12 +192,12 @@ void S3Service::authenticate(Call& call) const {
 }
 
 void S3Service::require_bucket(const std::string& bucket) const {
-    if (!store_.has_directory(bucket + "/")) refuse_no_bucket(bucket);
+    if (!may_be_bucket(bucket) || !store_.has_directory(bucket + "/")) refuse_no_bucket(bucket);
 }
 
 void S3Service::dispatch(Call& call) {
     const Request& request = call.request;
-    if (request.bucket().empty()) {
+    if (request.bucket().empty() && request.key().empty()) {
         if (request.method() == "GET" || request.method() == "HEAD") return list_buckets(call);
         refuse(405, "MethodNotAllowed", "The specified method is not allowed here.");
     }

@@ -1,5 +1,6 @@
 #include "service/s3/xml.h"
 
+#include <charconv>
 #include <pugixml.hpp>
 
 #include "base/text.h"
@@ -22,11 +23,15 @@ constexpr unsigned int kHowToParse =
 
 // pugixml is lenient and does not stop at a depth of its own.
 void require_shallow(std::string_view text) {
+    if (text.find('\0') != std::string_view::npos) refuse_document("it has a NUL");
     int depth = 0;
     for (std::size_t at = 0; (at = text.find('<', at)) != std::string_view::npos; ++at) {
         const char next = at + 1 < text.size() ? text[at + 1] : '\0';
         if (next == '!') refuse_document("declarations and comments are not taken");
-        if (next == '?') continue;
+        if (next == '?') {
+            if (!trim(text.substr(0, at)).empty()) refuse_document("instructions are not taken");
+            continue;
+        }
         const std::size_t end = text.find('>', at);
         if (end == std::string_view::npos) refuse_document("a tag without an end");
         if (next == '/') {
@@ -38,10 +43,28 @@ void require_shallow(std::string_view text) {
     }
 }
 
+// Of "&#65;" and "&#x41;" pugixml takes any number: zero would cut a key short, and more than 32
+// bits begin anew at zero.
+void require_characters(std::string_view text) {
+    for (std::size_t at = 0; (at = text.find("&#", at)) != std::string_view::npos;) {
+        at += 2;
+        const bool is_hex = at < text.size() && text[at] == 'x';
+        if (is_hex) ++at;
+        std::uint32_t code = 0;
+        const auto [end, error] =
+            std::from_chars(text.data() + at, text.data() + text.size(), code, is_hex ? 16 : 10);
+        const bool is_surrogate = code >= 0xd800 && code < 0xe000;
+        if (error != std::errc() || code == 0 || code > 0x10ffff || is_surrogate) {
+            refuse_document("a reference to a character that there is not");
+        }
+    }
+}
+
 pugi::xml_node root_of(pugi::xml_document& document, std::string_view text, const char* name) {
     if (text.size() > kXmlBytesMax) refuse_document("too long");
     if (!is_utf8(text)) refuse_document("not UTF-8");
     require_shallow(text);
+    require_characters(text);
     const pugi::xml_parse_result result =
         document.load_buffer(text.data(), text.size(), kHowToParse, pugi::encoding_utf8);
     if (!result) refuse_document(result.description());
@@ -50,6 +73,24 @@ pugi::xml_node root_of(pugi::xml_document& document, std::string_view text, cons
         refuse_document(std::string("the root must be ") + name);
     }
     return root;
+}
+
+// The text of a node that holds nothing else: of a key with something in it, a part would be the
+// key of another object.
+std::string text_of(const pugi::xml_node& node) {
+    const pugi::xml_node inner = node.first_child();
+    if (!inner) return "";
+    if (inner.type() != pugi::node_pcdata || inner.next_sibling()) {
+        refuse_document(std::string(node.name()) + " must hold a text and nothing else");
+    }
+    return inner.value();
+}
+
+// Of the one child of this name; empty when there is none.
+std::string text_of_child(const pugi::xml_node& node, const char* name) {
+    const pugi::xml_node child = node.child(name);
+    if (child && child.next_sibling(name)) refuse_document(std::string("two of ") + name);
+    return text_of(child);
 }
 
 std::string unquoted(std::string_view etag) {
@@ -90,12 +131,11 @@ DeleteDocument read_delete(std::string_view text) {
     DeleteDocument result;
     for (const pugi::xml_node node : root.children()) {
         const std::string_view name = node.name();
-        if (name == "Quiet") result.quiet = to_lower(node.child_value()) == "true";
+        if (name == "Quiet") result.quiet = to_lower(text_of(node)) == "true";
         if (name != "Object") continue;
-        DeleteDocument::Object object{.key = node.child_value("Key")};
+        DeleteDocument::Object object{.key = text_of_child(node, "Key")};
         if (object.key.empty()) refuse_document("an Object without a Key");
-        if (const pugi::xml_node etag = node.child("ETag"))
-            object.etag = unquoted(etag.child_value());
+        if (node.child("ETag")) object.etag = unquoted(text_of_child(node, "ETag"));
         result.objects.push_back(std::move(object));
         if (result.objects.size() > kDeletedKeysMax) refuse_document("more than 1000 keys");
     }
@@ -108,14 +148,14 @@ std::vector<CompletedPart> read_complete(std::string_view text) {
     const pugi::xml_node root = root_of(document, text, "CompleteMultipartUpload");
     std::vector<CompletedPart> parts;
     for (const pugi::xml_node node : root.children("Part")) {
-        const auto number = parse_int(trim(node.child_value("PartNumber")));
+        const auto number = parse_int(trim(text_of_child(node, "PartNumber")));
         if (!number || *number < 1 || *number > kPartNumberMax) refuse_document("a part's number");
         CompletedPart part{.number = static_cast<int>(*number),
-                           .etag = unquoted(node.child_value("ETag"))};
+                           .etag = unquoted(text_of_child(node, "ETag"))};
         if (part.etag.empty()) refuse_document("a Part without an ETag");
         for (const pugi::xml_node child : node.children()) {
             if (std::string_view(child.name()).starts_with("Checksum")) {
-                part.checksum = trim(child.child_value());
+                part.checksum = trim(text_of(child));
             }
         }
         if (!parts.empty() && parts.back().number >= part.number) {
@@ -133,7 +173,7 @@ std::string read_create_bucket(std::string_view text) {
     if (trim(text).empty()) return "";
     pugi::xml_document document;
     const pugi::xml_node root = root_of(document, text, "CreateBucketConfiguration");
-    return root.child_value("LocationConstraint");
+    return text_of_child(root, "LocationConstraint");
 }
 
 void XmlWriter::open(std::string_view name) {

@@ -47,6 +47,17 @@ TEST(S3Xml, refuses_what_is_no_document_to_delete) {
     }
 }
 
+TEST(S3Xml, a_key_that_could_be_read_as_another_is_refused) {
+    using namespace std::string_literals;
+    for (const std::string& key :
+         {"keep&#0;this"s, "keep&#x000;this"s, "keep&#4294967296;this"s, "keep\0this"s, "&#xd800;"s,
+          "&#x110000;"s, "keep<?x?>this"s, "keep<b/>this"s, "keep</Key><Key>this"s}) {
+        EXPECT_EQ(code_of(read_delete, "<Delete><Object><Key>" + key + "</Key></Object></Delete>"),
+                  "MalformedXML")
+            << key;
+    }
+}
+
 TEST(S3Xml, depth_length_and_number_have_limits) {
     std::string deep = "<Delete>", many = "<Delete>";
     for (int i = 0; i < 100'000; ++i) deep += "<a>";
