@@ -39,7 +39,7 @@ def series(home):
         for service in (own, shared):
             service.create("last", "echo fine", instances=SLOTS)  # Every slot is free again.
             assert over(service, "last")["TrainingJobStatus"] == "Completed", service.describe("last")
-            assert not list((service.data / "nodes").iterdir())
+            wait_until(lambda: not list((service.data / "nodes").iterdir()))  # Files go in the background.
     assert not unhurt.strange_groups(), unhurt.strange_groups()
 
 
