@@ -161,8 +161,9 @@ void Agent::handle(ProgramEnded& event) {
     report_.exit_code = ending.status.shell_code();
     report_.exit_signal = ending.status.signal;
     report_.ended_at = ending.at;
-    // A program that was told to end and ends in its own way has not failed.
-    const bool told = course_.terminated || course_.killed;
+    // A program that was told to end and ends in its own way has not failed. One whose end is only
+    // now heard of may have failed before.
+    const bool told = told_to_end_at_ && ending.at >= *told_to_end_at_;
     if (!ending.status.ok() && !told) {
         report_.failure_kind = kProgramError;
         report_.failure = ending.status.describe();
@@ -199,10 +200,12 @@ bool Agent::do_step(Step step) {
             return true;
         case Step::terminate:
             course_.terminated = now;
+            note_told_to_end();
             keeper_->terminate();
             return true;
         case Step::kill:
             course_.killed = now;
+            note_told_to_end();
             keeper_->kill();
             return true;
         case Step::destroy:
@@ -247,6 +250,10 @@ bool Agent::do_step(Step step) {
             return true;
     }
     return false;
+}
+
+void Agent::note_told_to_end() {
+    if (!told_to_end_at_) told_to_end_at_ = clock_.now();
 }
 
 void Agent::work_on(std::function<void(const std::stop_token&)> body) {

@@ -60,6 +60,7 @@ class Agent {
     bool do_step(Step step);  // False: nothing to do now.
     void work_on(std::function<void(const std::stop_token&)> body);
     void start_program();
+    void note_told_to_end();
     void give_up(const std::string& why, const std::string& kind);
     void enter(spec::NodePhase phase);
     void tell();
@@ -71,6 +72,7 @@ class Agent {
     Course course_;
     spec::NodeOrder order_;
     spec::NodeReport report_;
+    std::optional<TimePoint> told_to_end_at_;  // Its program, first.
     Queue<Event> events_;
     std::unique_ptr<Keeper> keeper_;
     Reporter reporter_;

@@ -47,6 +47,18 @@ bool namespaces_are_allowed(std::string& obstacle) {
     }
 }
 
+// Goes an hour ahead of the clock by which a keeper says when its program ended.
+class EarlyClock final : public Clock {
+  public:
+    TimePoint now() const override { return clock_.now() + std::chrono::hours(1); }
+    std::chrono::steady_clock::time_point steady_now() const override {
+        return clock_.steady_now();
+    }
+
+  private:
+    const SystemClock clock_;
+};
+
 // One node of a job, with its agent in a thread.
 class Node {
   public:
@@ -280,6 +292,21 @@ TEST_F(AgentTest, a_program_that_does_not_listen_is_killed_after_the_grace) {
     const spec::NodeReport report = one->service.wait_for(NodePhase::uploaded);
     EXPECT_EQ(report.exit_signal, SIGKILL);
     EXPECT_EQ(report.failure, "");
+}
+
+TEST_F(AgentTest, what_failed_before_the_stop_and_was_heard_of_after_it_says_why) {
+    const EarlyClock early;
+    fs::create_directories(scratch.path() / "algo-1");
+    Node one(scratch.path() / "algo-1", store, early);
+    one.start(
+        task("trap 'echo ValueError: shapes differ; exit 3' TERM; echo up; "
+             "while :; do sleep 0.01; done"));
+    one.service.wait_for_log("up");
+    one.service.order([](auto& order) { order.stop = StopOrder::stop; });
+    const spec::NodeReport report = one.service.wait_for(NodePhase::uploaded);
+    EXPECT_EQ(report.exit_code, 3);
+    EXPECT_THAT(report.failure, HasSubstr("shapes differ"));
+    EXPECT_EQ(report.failure_kind, "AlgorithmError");
 }
 
 TEST_F(AgentTest, a_stop_before_the_task_means_that_nothing_runs) {
