@@ -73,9 +73,11 @@ bool merge(Node& node, const spec::NodeReport& heard, TimePoint now) {
         known.ended_at = has_time ? heard.ended_at : now;
         news = true;
     }
-    if (!heard.failure.empty() && known.failure.empty()) {
-        known.failure = cut(repair_utf8(heard.failure), kFailureTextBytesMax);
-        known.failure_kind = heard.failure_kind;
+    // The first reason stays; what an agent appends to it is taken.
+    std::string failure = cut(repair_utf8(heard.failure), kFailureTextBytesMax);
+    if (failure.size() > known.failure.size() && failure.starts_with(known.failure)) {
+        if (known.failure.empty()) known.failure_kind = heard.failure_kind;
+        known.failure = std::move(failure);
         news = true;
     }
     if (heard.given_up && !known.given_up) {

@@ -149,6 +149,18 @@ TEST_F(Control, a_reason_is_cut_between_characters_and_keeps_its_exit_code) {
     EXPECT_EQ(Json::parse(Json(reason).dump()).as_string(), reason);
 }
 
+TEST_F(Control, what_is_appended_to_a_reason_is_told_too_and_another_reason_is_not) {
+    create("llm");
+    train("llm");
+    end_program("llm", 1, 3, "loss is NaN");
+    give_up("llm", 1, "loss is NaN; Checkpoint upload failed: no space", "InternalServerError");
+    give_up("llm", 1, "something quite different and longer than what was said at first",
+            "ClientError");
+    leave("llm");
+    EXPECT_EQ(job("llm").failure_reason,
+              "AlgorithmError: loss is NaN; Checkpoint upload failed: no space, exit code: 3");
+}
+
 TEST_F(Control, a_node_that_cannot_fetch_its_data_fails_the_job_before_it_trains) {
     create("llm", 2);
     report_all("llm", NodePhase::downloading);
