@@ -4,14 +4,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/boundary.h"
-#include "base/file.h"
+#include <cerrno>
 
 namespace gruca::agent {
 namespace {
 
 // How much may be appended before the kernel is asked again what is held.
 constexpr std::uint64_t kLookEvery = 1u << 20;
+
+std::string note_of(std::uint64_t lost) {
+    return "\ngruca: " + std::to_string(lost) +
+           " bytes of output are missing here: the log could not be written\n";
+}
 
 // Tries it far behind the end of the file, where there is nothing to free.
 bool can_free_parts_of(int fd) {
@@ -26,12 +30,8 @@ OutputLog::OutputLog(int fd, std::uint64_t held_bytes_max)
 
 void OutputLog::append(std::span<const char> bytes) {
     unseen_bytes_ += bytes.size();
-    if (lost_ > 0 && !write(note())) {
-        lost_ += bytes.size();
-        return;
-    }
-    lost_ = 0;
-    if (!write(bytes)) lost_ = bytes.size();
+    const std::size_t taken = write_notes() ? write(bytes) : 0;
+    lost_ += bytes.size() - taken;
 }
 
 bool OutputLog::is_full() {
@@ -51,17 +51,35 @@ bool OutputLog::holds_too_much() const {
 }
 
 void OutputLog::finish() {
-    if (lost_ > 0) write(note());
+    write_notes();
     ::fsync(fd_);
 }
 
-std::string OutputLog::note() const {
-    return "\ngruca: " + std::to_string(lost_) +
-           " bytes of output are missing here: the log could not be written\n";
+// One that was begun is finished before anything else; what is lost meanwhile is for the next.
+bool OutputLog::write_notes() {
+    if (note_.empty() && lost_ == 0) return true;
+    if (note_.empty()) {
+        const std::string whole = note_of(lost_);
+        const std::size_t taken = write(whole);
+        if (taken == 0) return false;
+        lost_ = 0;
+        note_ = whole.substr(taken);
+    } else {
+        note_.erase(0, write(note_));
+    }
+    return note_.empty() && write_notes();
 }
 
-bool OutputLog::write(std::span<const char> bytes) const {
-    return !run_guarded([&] { write_all(fd_, std::as_bytes(bytes)); });
+// How many bytes the log took, from the first on.
+std::size_t OutputLog::write(std::span<const char> bytes) const {
+    std::size_t taken = 0;
+    while (taken < bytes.size()) {
+        const ssize_t wrote = ::write(fd_, bytes.data() + taken, bytes.size() - taken);
+        if (wrote < 0 && errno == EINTR) continue;
+        if (wrote <= 0) break;
+        taken += static_cast<std::size_t>(wrote);
+    }
+    return taken;
 }
 
 }  // namespace gruca::agent

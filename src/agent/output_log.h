@@ -35,8 +35,8 @@ class OutputLog {
     void finish();  // Makes the log durable.
 
   private:
-    std::string note() const;
-    bool write(std::span<const char> bytes) const;
+    bool write_notes();
+    std::size_t write(std::span<const char> bytes) const;
     bool holds_too_much() const;
 
     const int fd_;
@@ -44,7 +44,8 @@ class OutputLog {
     const bool can_free_;
     std::uint64_t unseen_bytes_ = 0;  // Appended since the kernel was last asked.
     bool full_ = false;
-    std::uint64_t lost_ = 0;
+    std::uint64_t lost_ = 0;  // Of which no note speaks yet.
+    std::string note_ = {};   // What is still to be written of one that was begun.
 };
 
 }  // namespace gruca::agent

@@ -3,6 +3,8 @@
 #include "agent/output_log.h"
 
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
 
 #include <gtest/gtest.h>
 
@@ -50,6 +52,45 @@ TEST_F(OutputLogTest, a_log_that_is_freed_as_it_grows_never_fills) {
         EXPECT_FALSE(log.is_full()) << size;
         free_up_to(size);
     }
+}
+
+// A full disk: no file of this process may become larger.
+void limit_files_to(rlim_t bytes) {
+    ::signal(SIGXFSZ, SIG_IGN);
+    rlimit limit = {};
+    ::getrlimit(RLIMIT_FSIZE, &limit);
+    limit.rlim_cur = bytes;
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+}
+
+std::string note_of(int lost) {
+    return "\ngruca: " + std::to_string(lost) +
+           " bytes of output are missing here: the log could not be written\n";
+}
+
+TEST_F(OutputLogTest, what_is_lost_is_counted_to_the_byte_and_said_once) {
+    OutputLog log(fd.get());
+    const auto append = [&](const std::string& text) { log.append(text); };
+    limit_files_to(10);
+    append("12345678");
+    append("abcdef");  // Two of six are taken,
+    append("x");       // and there is no room for a note.
+    limit_files_to(20);
+    append("y");  // The note is begun.
+    append("z");
+    limit_files_to(RLIM_INFINITY);
+    append("after\n");
+    log.finish();
+    EXPECT_EQ(read_file(file), "12345678ab" + note_of(5) + note_of(2) + "after\n");
+}
+
+TEST_F(OutputLogTest, what_is_lost_at_the_end_is_said_when_it_ends) {
+    OutputLog log(fd.get());
+    limit_files_to(4);
+    log.append(std::string("123456"));
+    limit_files_to(RLIM_INFINITY);
+    log.finish();
+    EXPECT_EQ(read_file(file), "1234" + note_of(2));
 }
 
 }  // namespace
