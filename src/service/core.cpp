@@ -77,18 +77,20 @@ void Core::start(CoreOptions options, const ClusterMaker& make_cluster) {
     options_ = std::move(options);
     nodes_ = std::make_unique<NodeKeeper>(
         make_cluster, parts_.jobs, parts_.logs, parts_.store, parts_.clock,
-        NodeEvents{.lost =
-                       [this](const cluster::NodeGone& gone) {
-                           tell(control::NodeLost{.node_id = gone.node_id, .why = gone.why});
-                       },
-                   .removed =
-                       [this](const std::string& node_id) {
-                           tell(control::NodeRemoved{.node_id = node_id});
-                       },
-                   .stuck =
-                       [this](const cluster::NodeGone& stuck) {
-                           tell(control::NodeStuck{.node_id = stuck.node_id, .why = stuck.why});
-                       }});
+        NodeEvents{
+            .launched = [this](const std::string& node_id) { queue_.push(Launched{node_id}); },
+            .lost =
+                [this](const cluster::NodeGone& gone) {
+                    tell(control::NodeLost{.node_id = gone.node_id, .why = gone.why});
+                },
+            .removed =
+                [this](const std::string& node_id) {
+                    tell(control::NodeRemoved{.node_id = node_id});
+                },
+            .stuck =
+                [this](const cluster::NodeGone& stuck) {
+                    tell(control::NodeStuck{.node_id = stuck.node_id, .why = stuck.why});
+                }});
     remove_orphans();
     for (const auto& [name, job] : state_.jobs) {
         for (const control::Node& node : job.nodes) {
@@ -156,6 +158,7 @@ void Core::handle(std::vector<Item> items) {
     if (!commands.empty()) carry_through(std::move(commands));
     for (Item& item : items) {
         if (auto* poll = std::get_if<Poll>(&item)) take_poll(std::move(*poll));
+        if (auto* launched = std::get_if<Launched>(&item)) hear_if_expected(launched->node_id);
     }
     answer_late_polls();
     give_up_silent_nodes();
@@ -167,7 +170,7 @@ std::vector<Core::Command> Core::commands_of(std::vector<Item>& items) {
         auto* command = std::get_if<Command>(&item);
         if (command == nullptr) continue;
         if (const auto* reported = std::get_if<control::NodeReported>(&command->input)) {
-            if (heard_.contains(reported->report.node_id)) hear(reported->report.node_id);
+            hear_if_expected(reported->report.node_id);
         } else if (const auto* lost = std::get_if<control::NodeLost>(&command->input)) {
             heard_.erase(lost->node_id);
         }
@@ -188,7 +191,7 @@ void Core::add_due(std::vector<Command>& commands) {
 void Core::give_up_silent_nodes() {
     const auto now = parts_.clock.steady_now();
     for (auto it = heard_.begin(); it != heard_.end();) {
-        if (now - it->second < options_.heartbeat_lost) {
+        if (!it->second || now - *it->second < options_.heartbeat_lost) {
             ++it;
             continue;
         }
@@ -372,7 +375,7 @@ void Core::launch(const std::string& node_id) {
     config.node_id = node_id;
     config.access_key = key->access_key;
     config.secret_key = key->secret_key;
-    hear(node_id);
+    heard_[node_id].reset();  // Until the launch is carried out.
     nodes_->launch(config);
 }
 
@@ -380,9 +383,14 @@ void Core::hear(const std::string& node_id) {
     heard_[node_id] = parts_.clock.steady_now();
 }
 
+// Not of a node that is lost or being removed.
+void Core::hear_if_expected(const std::string& node_id) {
+    if (heard_.contains(node_id)) hear(node_id);
+}
+
 void Core::take_poll(Poll poll) {
     const std::string node_id = poll.node_id;
-    if (heard_.contains(node_id)) hear(node_id);
+    hear_if_expected(node_id);
     if (is_current()) {
         answer_poll(node_id);  // An older poll of the same node has been given up.
         const spec::NodeOrder order = order_of(poll);
@@ -409,7 +417,7 @@ void Core::answer_late_polls() {
     }
     for (const std::string& node_id : late) {
         // It was waiting until now, so it was alive until now.
-        if (heard_.contains(node_id)) hear(node_id);
+        hear_if_expected(node_id);
         answer_poll(node_id);
     }
 }

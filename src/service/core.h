@@ -95,7 +95,10 @@ class Core {
         OnReply on_reply;
     };
     struct Nudge {};
-    using Item = std::variant<Command, Poll, Nudge>;
+    struct Launched {
+        std::string node_id;
+    };
+    using Item = std::variant<Command, Poll, Nudge, Launched>;
     struct WaitingPoll {
         Poll poll;
         std::chrono::steady_clock::time_point deadline;
@@ -130,6 +133,7 @@ class Core {
     void act(const std::vector<control::Output>& outputs);
     void launch(const std::string& node_id);
     void hear(const std::string& node_id);
+    void hear_if_expected(const std::string& node_id);
     void take_poll(Poll poll);
     void answer_poll(const std::string& node_id);
     void answer_late_polls();
@@ -145,8 +149,9 @@ class Core {
     std::vector<std::string> recalled_;  // Jobs that are over and in the state for this batch.
     bool stale_ = false;  // The state is ahead of the database and must be read again.
     std::set<TimePoint> wakes_;
-    std::map<std::string, std::chrono::steady_clock::time_point> heard_;  // Of living nodes.
-    std::map<std::string, WaitingPoll> polls_;                            // By node.
+    // Of living nodes. Nothing: its launch waits, and nobody can expect to hear of it.
+    std::map<std::string, std::optional<std::chrono::steady_clock::time_point>> heard_;
+    std::map<std::string, WaitingPoll> polls_;  // By node.
     std::vector<Command> again_;  // Wanted by the service itself, after a failed commit.
 
     std::unique_ptr<NodeKeeper> nodes_;

@@ -148,6 +148,28 @@ TEST_F(CoreTest, a_job_that_is_over_is_still_known_to_commands) {
     EXPECT_EQ(after.find_listed("job")->summary, jobs.find_listed("job")->summary);
 }
 
+TEST_F(CoreTest, a_node_is_not_silent_while_its_launch_waits_for_something_slow) {
+    nodes.hold_launches(true);
+    ASSERT_FALSE(ask(create("job")).error);
+    clock.advance(std::chrono::seconds(31));
+    for (int i = 0; i < 2; ++i) ask(control::Tick{});  // The second after the first looked.
+    nodes.hold_launches(false);
+    const spec::NodeConfig node = nodes.launched("job-algo-1");
+    nodes.end(node.node_id, "the end");
+    while (!jobs.find("job")->is_terminal()) core.nudge();
+    EXPECT_THAT(jobs.find("job")->failure_reason, ::testing::HasSubstr("the end"));
+}
+
+TEST_F(CoreTest, a_node_that_is_launched_and_never_heard_of_is_silent) {
+    ASSERT_FALSE(ask(create("job")).error);
+    nodes.launched("job-algo-1");
+    while (!jobs.find("job")->is_terminal()) {
+        clock.advance(std::chrono::seconds(31));  // Whenever the core hears of the launch.
+        core.nudge();
+    }
+    EXPECT_THAT(jobs.find("job")->failure_reason, ::testing::HasSubstr("silent for 30 s"));
+}
+
 TEST_F(CoreTest, a_stopped_core_takes_nothing_more) {
     core.stop();
     EXPECT_THROW(core.submit(control::Tick{}), Error);

@@ -115,7 +115,7 @@ std::vector<std::string> NodeKeeper::held_nodes() {
 void NodeKeeper::launch(const spec::NodeConfig& config) {
     enqueue(config.node_id, [this, config] {
         const auto error = run_guarded([&] { cluster_->launch(config); });
-        if (!error) return;
+        if (!error) return events_.launched(config.node_id);
         log_error("node {} cannot be started: {}", config.node_id, error->what());
         events_.lost(
             {.node_id = config.node_id, .why = "its agent cannot be started: " + error->message()});

@@ -37,6 +37,7 @@ using ClusterMaker = std::function<std::unique_ptr<cluster::Cluster>(NodeListene
 
 // What happened to nodes; called from the lanes.
 struct NodeEvents {
+    std::function<void(const std::string& node_id)> launched;  // Its agent has been started.
     NodeListener lost;  // Gone, or could not be started; its log is saved.
     std::function<void(const std::string& node_id)> removed;  // Nothing of it runs any more.
     NodeListener stuck;                                       // A removal does not work.

@@ -39,6 +39,12 @@ class FakeNodes {
         CHECK(came, "no node was launched: {}", prefix);
         return configs_.at(found);
     }
+    // As if something slow were before them in their lane. Undone before the service ends.
+    void hold_launches(bool hold) {
+        const std::lock_guard lock(mutex_);
+        hold_launches_ = hold;
+        changed_.notify_all();
+    }
     bool await_removal(const std::string& node_id) {
         std::unique_lock lock(mutex_);
         return changed_.wait_for(lock, std::chrono::seconds(20),
@@ -84,7 +90,8 @@ class FakeNodes {
 
   private:
     void launch(const spec::NodeConfig& config) {
-        const std::lock_guard lock(mutex_);
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [this] { return !hold_launches_; });
         if (refuse_) throw Error(ErrorCode::resource_exhausted, "no process can be started");
         ++launches_[config.node_id];
         configs_[config.node_id] = config;
@@ -116,6 +123,7 @@ class FakeNodes {
     std::map<std::string, std::string> left_logs_;
     NodeListener listener_;
     bool refuse_ = false;
+    bool hold_launches_ = false;
 };
 
 class RunningService {
