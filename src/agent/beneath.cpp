@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -31,15 +32,26 @@ UniqueFd open_named(const UniqueFd& named, int flags) {
     return UniqueFd(::open(path.c_str(), flags | O_CLOEXEC));
 }
 
-std::vector<std::string> names_in(const UniqueFd& directory) {
+// Tells `visit` of each entry until it returns false.
+void list(int root, const std::function<bool(const dirent&)>& visit) {
     const auto close = [](DIR* stream) { ::closedir(stream); };
-    const std::unique_ptr<DIR, decltype(close)> stream(::fdopendir(::dup(directory.get())), close);
+    UniqueFd directory(::openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    const std::unique_ptr<DIR, decltype(close)> stream(
+        directory.is_open() ? ::fdopendir(directory.get()) : nullptr, close);
     if (!stream) throw_errno("cannot list a directory of the job");
-    std::vector<std::string> names;
+    directory.release();  // The stream closes it.
     while (const dirent* entry = ::readdir(stream.get())) {
-        const std::string name = entry->d_name;
-        if (name != "." && name != "..") names.push_back(name);
+        const std::string_view name = entry->d_name;
+        if (name != "." && name != ".." && !visit(*entry)) return;
     }
+}
+
+std::vector<std::string> names_in(int directory) {
+    std::vector<std::string> names;
+    list(directory, [&](const dirent& entry) {
+        names.emplace_back(entry.d_name);
+        return true;
+    });
     std::sort(names.begin(), names.end());
     return names;
 }
@@ -59,9 +71,7 @@ void walk(int root, const std::string& prefix, int depth,
                                                      std::to_string(kTreeDepthMax) + ": " +
                                                      prefix.substr(0, 100) + "…");
     }
-    const UniqueFd directory(::openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (!directory.is_open()) throw_errno("cannot open a directory of the job: " + prefix);
-    for (const std::string& name : names_in(directory)) {
+    for (const std::string& name : names_in(root)) {
         const UniqueFd named = name_beneath(root, name);
         TreeEntry entry{.path = prefix + name};
         if (!named.is_open() && errno == ENOENT) continue;  // Just gone.
@@ -109,6 +119,16 @@ std::optional<UniqueFd> find_directory_beneath(int root, const std::string& path
     UniqueFd directory(::openat(named.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!directory.is_open()) throw_errno("cannot open a directory of the job: " + path);
     return directory;
+}
+
+bool is_empty_beneath(int root) {
+    bool empty = true;
+    list(root, [&](const dirent& entry) {
+        const auto type = entry.d_type;
+        empty = type == DT_FIFO || type == DT_SOCK || type == DT_CHR || type == DT_BLK;
+        return empty;
+    });
+    return empty;
 }
 
 void walk_beneath(int root, const std::function<void(const TreeEntry&)>& visit) {

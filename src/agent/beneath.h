@@ -34,6 +34,9 @@ struct TreeEntry {
     int fd = -1;              // Of a file, open for reading while it is visited.
 };
 
+// Whether there is nothing that walk_beneath would visit. Looks at names only, until the first.
+bool is_empty_beneath(int root);
+
 // Visits everything beneath `root` in the order of names, a directory before what it holds.
 // Devices, pipes and sockets are passed over. Throws invalid_argument when the tree is deeper than
 // kTreeDepthMax.

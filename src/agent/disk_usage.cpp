@@ -16,7 +16,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kFilesShown = 3;
-constexpr int kFilesMax = 1'000'000;  // Looked at.
 constexpr std::uint64_t kBlockBytes = 512;
 
 struct Consumer {
@@ -24,12 +23,19 @@ struct Consumer {
     fs::path path;
 };
 
-std::vector<Consumer> largest_files(const fs::path& work) {
-    std::vector<Consumer> largest;
+struct Look {
+    std::vector<Consumer> largest = {};
+    bool is_complete = false;
+};
+
+Look largest_files(const fs::path& work, const Clock& clock) {
+    const auto end = clock.steady_now() + kLookMax;
+    Look look;
+    std::vector<Consumer>& largest = look.largest;
     std::error_code failure;
     fs::recursive_directory_iterator files(work, fs::directory_options::skip_permission_denied,
                                            failure);
-    for (int i = 0; !failure && files != fs::recursive_directory_iterator() && i < kFilesMax; ++i) {
+    while (!failure && files != fs::recursive_directory_iterator() && clock.steady_now() < end) {
         struct stat facts = {};
         if (::lstat(files->path().c_str(), &facts) == 0 && S_ISREG(facts.st_mode)) {
             largest.push_back({.bytes = kBlockBytes * static_cast<std::uint64_t>(facts.st_blocks),
@@ -40,7 +46,8 @@ std::vector<Consumer> largest_files(const fs::path& work) {
         }
         files.increment(failure);
     }
-    return largest;
+    look.is_complete = failure || files == fs::recursive_directory_iterator();
+    return look;
 }
 
 // As the program knows it.
@@ -56,17 +63,19 @@ std::string name_of(const fs::path& path) {
 
 }  // namespace
 
-std::string disk_full_text(const fs::path& work) {
+std::string disk_full_text(const fs::path& work, const Clock& clock) {
     struct statvfs disk = {};
     if (::statvfs(work.c_str(), &disk) != 0) return "";
     const std::uint64_t free = disk.f_frsize * disk.f_bavail;
     if (free >= kDiskFullBytes) return "";
     std::string text = "the disk of " + work.string() + " is full (" + human_bytes(free) +
                        " free of " + human_bytes(disk.f_frsize * disk.f_blocks) + ")";
-    const std::vector<Consumer> files = largest_files(work);
+    const Look look = largest_files(work, clock);
+    const std::vector<Consumer>& files = look.largest;
+    const std::string found = look.is_complete ? "" : " that were found in time";
     for (std::size_t i = 0; i < files.size(); ++i) {
-        text += (i == 0 ? "; the largest of this job: " : ", ") + name_of(files[i].path) + " " +
-                human_bytes(files[i].bytes);
+        text += (i == 0 ? "; the largest of this job" + found + ": " : ", ") +
+                name_of(files[i].path) + " " + human_bytes(files[i].bytes);
     }
     return text;
 }

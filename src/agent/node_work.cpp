@@ -197,7 +197,8 @@ void NodeWork::upload(const std::string& what, const std::function<void()>& body
     if (!failure) return;
     std::string text = what + ": " + failure->message();
     if (failure->code() == ErrorCode::resource_exhausted) {
-        if (const std::string disk = disk_full_text(work()); !disk.empty()) text += "; " + disk;
+        if (const std::string disk = disk_full_text(work(), clock_); !disk.empty())
+            text += "; " + disk;
     }
     throw Error(failure->code(), text);
 }
@@ -206,7 +207,7 @@ void NodeWork::upload_parts(const spec::Task& task, const std::stop_token& stop)
     for (const auto& [name, tree] :
          {std::pair(kModel, kModelTree), std::pair(kOutput, kOutputTree)}) {
         const std::optional<UniqueFd> root = tree_of(ml(), tree);
-        if (!root || is_empty_tree(root->get())) continue;
+        if (!root || is_empty_beneath(root->get())) continue;
         const auto sink = make_archive(store_, part_key(task, task.host, name), Compression::none);
         add_tree(root->get(), *sink, stop);
         sink->finish();
@@ -236,7 +237,7 @@ void NodeWork::assemble(const spec::Task& task, const std::stop_token& stop) {
 void NodeWork::assemble_all(const spec::Task& task, const std::stop_token& stop) {
     assemble_one(task, kModel, kModelTree, stop);
     const std::optional<UniqueFd> mine = tree_of(ml(), kOutputTree);
-    bool has_output = mine && !is_empty_tree(mine->get());
+    bool has_output = mine && !is_empty_beneath(mine->get());
     for (const std::string& host : task.hosts) {
         has_output = has_output || store_.find(part_key(task, host, kOutput));
     }
@@ -250,7 +251,7 @@ FailureFacts NodeWork::facts_of(const spec::Task& task, const Ending& ending) co
                        .cause = cause_in(log()),
                        .lines = last_lines(log()),
                        .usage = cgroups_ ? cgroups_->usage() : Usage()};
-    facts.disk = disk_full_text(work());
+    facts.disk = disk_full_text(work(), clock_);
     if (facts.usage.kills_for_memory > 0) {
         facts.process = oom_victim(options_.config.node_id).value_or("");
     }

@@ -296,10 +296,4 @@ void add_archive(const store::ObjectStore& store, const std::string& key, Output
     }
 }
 
-bool is_empty_tree(int root) {
-    bool empty = true;
-    walk_beneath(root, [&](const TreeEntry&) { empty = false; });
-    return empty;
-}
-
 }  // namespace gruca::agent

@@ -71,6 +71,4 @@ void add_tree(int root, OutputSink& sink, const std::stop_token& stop);
 void add_archive(const store::ObjectStore& store, const std::string& key, OutputSink& sink,
                  const std::stop_token& stop);
 
-bool is_empty_tree(int root);
-
 }  // namespace gruca::agent

@@ -171,6 +171,19 @@ TEST_F(Outputs, a_very_deep_tree_is_refused_and_not_a_crash) {
     EXPECT_THROW(archive("b/model.tar"), Error);
 }
 
+TEST_F(Outputs, that_there_is_something_is_seen_without_looking_at_all_of_it) {
+    fs::create_directories(tree);
+    ASSERT_EQ(::mkfifo((tree / "pipe").c_str(), 0600), 0);
+    EXPECT_TRUE(is_empty_beneath(root().get()));
+    fs::path deep = tree;
+    for (int i = 0; i < kTreeDepthMax + 5; ++i) deep /= "d";
+    fs::create_directories(deep);  // Looking at all of it would be refused.
+    EXPECT_FALSE(is_empty_beneath(root().get()));
+    fs::remove_all(tree / "d");
+    fs::create_symlink("nowhere", tree / "link");
+    EXPECT_FALSE(is_empty_beneath(root().get()));
+}
+
 TEST_F(Outputs, a_file_is_found_beneath_the_root_only_and_never_through_a_link) {
     write_file_atomic(scratch.path() / "secret", "the admin key");
     write("output/failure", "why");
