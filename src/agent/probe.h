@@ -13,6 +13,9 @@ namespace gruca::agent {
 // {"sandbox": {"why": ""}, "cgroups": {"groups": ["/sys/fs/cgroup/memory/gruca/probe-1"]},
 // "resolver": {"servers": ["10.0.0.2"]}}; `why` says what does not work, empty when it works; the
 // servers are those of a job with a network of its own. `program` is gruca-agent.
+// What a probe that was killed has left in `groups`, the group of all nodes' groups.
+void remove_stale_probes(const std::filesystem::path& groups);
+
 Json probe_machine(const std::filesystem::path& program);
 
 }  // namespace gruca::agent

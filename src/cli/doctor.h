@@ -6,6 +6,7 @@
 // Pure values and functions, except look_at_machine.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -67,8 +68,12 @@ Json findings_json(const std::vector<Finding>& findings);
 // Jobs cannot run here.
 bool is_unusable(const std::vector<Finding>& findings);
 
+// How long one of gruca's programs may take to say what it can do here.
+constexpr std::chrono::seconds kProbePatience{30};
+
 // `program_dir` is where gruca's programs lie.
 MachineFacts look_at_machine(const std::filesystem::path& program_dir,
-                             const std::filesystem::path& data_dir);
+                             const std::filesystem::path& data_dir,
+                             std::chrono::milliseconds patience = kProbePatience);
 
 }  // namespace gruca::cli

@@ -1,4 +1,6 @@
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <sys/timex.h>
@@ -6,7 +8,9 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstring>
+#include <span>
 #include <thread>
 
 #include "base/boundary.h"
@@ -20,6 +24,8 @@ namespace gruca::cli {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::size_t kOutputBytesMax = 1u << 20;  // Of a program's answer.
 
 // The text after "key:" in a file of such lines; empty when there is none.
 std::string line_of(const std::string& text, std::string_view key) {
@@ -70,12 +76,32 @@ std::string fuse_obstacle() {
     return device.is_open() ? "" : std::string("/dev/fuse: ") + ::strerror(errno);
 }
 
+// What a program prints. One that hangs is killed, and left to itself if even that does not help.
+std::string output_of(const std::vector<std::string>& argv, std::chrono::milliseconds patience) {
+    const UniqueFd said(::memfd_create("probe", MFD_CLOEXEC));
+    if (!said.is_open()) throw_errno("cannot make a file in memory");
+    // In a session of its own: who is interrupted at the terminal would not clear away.
+    Subprocess program(
+        {.argv = argv, .stdout_fd = said.get(), .stderr_fd = said.get(), .new_session = true});
+    if (!program.wait_for(patience)) {
+        program.send_signal(SIGKILL);
+        program.release();
+        throw Error(ErrorCode::deadline_exceeded,
+                    "it has not answered within " + std::to_string(patience.count()) + " ms");
+    }
+    std::string text(kOutputBytesMax, '\0');
+    ::lseek(said.get(), 0, SEEK_SET);
+    text.resize(read_full(said.get(), std::as_writable_bytes(std::span(text))));
+    return text;
+}
+
 // What a program says when it is told to --probe. What it cannot say becomes the `why` of
 // `subject`.
-Json ask(const std::vector<std::string>& argv, const char* subject) {
+Json ask(const std::vector<std::string>& argv, const char* subject,
+         std::chrono::milliseconds patience) {
     Json answer = Json::object();
     const auto error = run_guarded([&] {
-        const std::string said = run({.argv = argv}).output;
+        const std::string said = output_of(argv, patience);
         const std::size_t json = said.find('{');  // What it logs comes before.
         if (json == std::string::npos) throw Error(ErrorCode::internal, said);
         answer = Json::parse(trim(std::string_view(said).substr(json)));
@@ -85,11 +111,12 @@ Json ask(const std::vector<std::string>& argv, const char* subject) {
     return Json::object({{subject, Json::object({{"why", why}})}});
 }
 
-Json probe(const fs::path& program_dir, const fs::path& data_dir) {
-    Json said = ask({(program_dir / "gruca-agent").string(), "--probe"}, "sandbox");
+Json probe(const fs::path& program_dir, const fs::path& data_dir,
+           std::chrono::milliseconds patience) {
+    Json said = ask({(program_dir / "gruca-agent").string(), "--probe"}, "sandbox", patience);
     const Json of_service =
         ask({(program_dir / "gruca-service").string(), "--probe", "--data-dir", data_dir.string()},
-            "network");
+            "network", patience);
     if (const Json* network = of_service.find("network")) said.set("network", *network);
     return said;
 }
@@ -111,7 +138,8 @@ bool clock_is_synchronised() {
 
 }  // namespace
 
-MachineFacts look_at_machine(const fs::path& program_dir, const fs::path& data_dir) {
+MachineFacts look_at_machine(const fs::path& program_dir, const fs::path& data_dir,
+                             std::chrono::milliseconds patience) {
     MachineFacts facts;
     facts.is_root = ::geteuid() == 0;
     utsname system = {};
@@ -119,7 +147,7 @@ MachineFacts look_at_machine(const fs::path& program_dir, const fs::path& data_d
     for (const char* program : {"gruca-service", "gruca-agent", "gruca-keeper", "gruca-train"}) {
         if (!fs::exists(program_dir / program)) facts.missing_programs.emplace_back(program);
     }
-    facts.probe = probe(program_dir, data_dir);
+    facts.probe = probe(program_dir, data_dir, patience);
     facts.fuse_obstacle = fuse_obstacle();
     facts.has_fusermount = fs::exists("/usr/bin/fusermount3") || fs::exists("/bin/fusermount3");
     const std::string meminfo = read_file("/proc/meminfo");

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "base/file.h"
 #include "base/temp_dir.h"
 
 namespace gruca::cli {
@@ -180,6 +181,18 @@ TEST(Doctor, the_look_at_this_machine_finds_what_every_machine_has) {
     EXPECT_THAT(facts.processor_features, Not(testing::IsEmpty()));
     EXPECT_FALSE(std::filesystem::exists(nowhere.path() / "not"));
     EXPECT_TRUE(std::filesystem::is_empty(nowhere.path()));
+}
+
+TEST(Doctor, a_program_that_hangs_is_killed_and_that_is_the_finding) {
+    const TempDir scratch;
+    for (const char* program : {"gruca-agent", "gruca-service"}) {
+        write_file_atomic(scratch.path() / program, "#!/bin/sh\nexec sleep 1000\n", {.mode = 0755});
+    }
+    const MachineFacts facts =
+        look_at_machine(scratch.path(), scratch.path(), std::chrono::milliseconds(300));
+    for (const char* subject : {"sandbox", "network"}) {
+        EXPECT_THAT(facts.probe.at(subject).at("why").as_string(), HasSubstr("has not answered"));
+    }
 }
 
 }  // namespace
