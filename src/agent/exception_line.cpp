@@ -31,7 +31,7 @@ constexpr std::array kFollowing = {
     "torch.distributed.DistStoreError",
 };
 
-// Anywhere in a line: "RuntimeError: [../third_party/gloo/…/pair.cc:534] Connection closed by peer"
+// Anywhere in a line: "RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:534] …"
 constexpr std::array kFollowingWithin = {
     "Connection closed by peer",
     "Connection reset by peer",

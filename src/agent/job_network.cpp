@@ -61,8 +61,13 @@ const char* interface_of(const spec::Task& task) {
 std::optional<KeeperNetwork> network_of(const spec::Task& task,
                                         const std::optional<spec::NodeNetwork>& network) {
     std::string own;
+    std::vector<std::string> peers;
     for (std::size_t i = 0; i < task.hosts.size(); ++i) {
-        if (task.hosts[i] == task.host) own = task.addresses.at(i);
+        if (task.hosts[i] == task.host) {
+            own = task.addresses.at(i);
+        } else {
+            peers.push_back(task.addresses.at(i));
+        }
     }
     if (spec::kLoopbackNodes.contains(own)) {
         if (!task.isolated) return std::nullopt;
@@ -79,7 +84,8 @@ std::optional<KeeperNetwork> network_of(const spec::Task& task,
     return KeeperNetwork{.bridge = task.isolated ? network->isolated_bridge : network->bridge,
                          .address = own,
                          .prefix = subnet->prefix,
-                         .gateway = task.isolated ? "" : network->gateway};
+                         .gateway = task.isolated ? "" : network->gateway,
+                         .peers = task.isolated ? std::optional(peers) : std::nullopt};
 }
 
 std::string resolver_text(const std::string& machine, const std::string& upstream) {
@@ -97,9 +103,15 @@ void connect_node(const KeeperNetwork& network, pid_t pid) {
 }
 
 void enter_network(const KeeperNetwork& network) {
-    netlink::Links().set_up_node(
-        {.address = spec::parse_address(network.address).value(), .prefix = network.prefix},
-        spec::parse_address(network.gateway));
+    const netlink::InterfaceAddress own{.address = spec::parse_address(network.address).value(),
+                                        .prefix = network.prefix};
+    const netlink::Links links;
+    if (!network.peers) return links.set_up_node(own, spec::parse_address(network.gateway));
+    std::vector<std::uint32_t> peers;
+    for (const std::string& peer : *network.peers) {
+        peers.push_back(spec::parse_address(peer).value());
+    }
+    links.set_up_isolated_node(own, peers);
 }
 
 }  // namespace gruca::agent

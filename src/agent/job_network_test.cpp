@@ -8,6 +8,7 @@
 namespace gruca::agent {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
@@ -42,6 +43,10 @@ TEST(JobNetwork, an_isolated_node_has_none) {
     const auto network = network_of(task_at("198.18.64.17", true), a_network());
     EXPECT_EQ(network->bridge, "gruca-a-i");
     EXPECT_THAT(network->gateway, IsEmpty());
+    ASSERT_TRUE(network->peers);
+    EXPECT_THAT(*network->peers, ElementsAre("198.18.64.16"));
+    EXPECT_THAT(*KeeperNetwork::from_json(network->to_json()).peers, ElementsAre("198.18.64.16"));
+    EXPECT_FALSE(network_of(task_at("198.18.64.17"), a_network())->peers);
 }
 
 TEST(JobNetwork, a_loopback_address_means_the_machines_network_whatever_the_service_has) {

@@ -43,8 +43,10 @@ Json KeeperOrder::to_json() const {
 }
 
 Json KeeperNetwork::to_json() const {
-    return Json::object(
+    Json json = Json::object(
         {{"bridge", bridge}, {"address", address}, {"prefix", prefix}, {"gateway", gateway}});
+    if (peers) json.set("peers", strings(*peers));
+    return json;
 }
 
 KeeperNetwork KeeperNetwork::from_json(const Json& json) {
@@ -53,10 +55,12 @@ KeeperNetwork KeeperNetwork::from_json(const Json& json) {
         throw Error(ErrorCode::invalid_argument,
                     "prefix must be from 0 to 32, not " + std::to_string(prefix));
     }
-    return {.bridge = json.at("bridge").as_string(),
-            .address = json.at("address").as_string(),
-            .prefix = prefix,
-            .gateway = json.at("gateway").as_string()};
+    KeeperNetwork network{.bridge = json.at("bridge").as_string(),
+                          .address = json.at("address").as_string(),
+                          .prefix = prefix,
+                          .gateway = json.at("gateway").as_string()};
+    if (const Json* peers = json.find("peers")) network.peers = strings(*peers);
+    return network;
 }
 
 KeeperOrder KeeperOrder::from_json(const Json& json) {

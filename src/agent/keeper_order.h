@@ -28,6 +28,8 @@ struct KeeperNetwork {
     std::string address;  // Of the node.
     int prefix = 32;
     std::string gateway;  // Empty: no way out.
+    // Of an isolated node: whom alone it reaches.
+    std::optional<std::vector<std::string>> peers = {};
 
     Json to_json() const;
     static KeeperNetwork from_json(const Json& json);

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/if.h>
+#include <linux/if_addr.h>
 #include <linux/rtnetlink.h>
 #include <netlink/netlink.h>
 #include <netlink/route/addr.h>
@@ -77,6 +78,8 @@ std::string machine_end(std::uint32_t address) {
     return fmt::format("gruca{:08x}", address);
 }
 
+constexpr const char* kInterfaceSettings = "/proc/sys/net/ipv4/conf/";
+
 void switch_ipv6_off(const std::string& interface) {
     // A kernel without IPv6 has no such file.
     run_guarded([&] {
@@ -84,6 +87,22 @@ void switch_ipv6_off(const std::string& interface) {
             open_file("/proc/sys/net/ipv6/conf/" + interface + "/disable_ipv6", O_WRONLY).get(),
             bytes_of("1"));
     });
+}
+
+// The higher of the two counts.
+bool drops_what_has_no_way_back() {
+    const std::string here = std::string(kInterfaceSettings) + kNodeInterface + "/rp_filter";
+    const std::string everywhere = std::string(kInterfaceSettings) + "all/rp_filter";
+    return trim(read_file(here)) != "0" || trim(read_file(everywhere)) != "0";
+}
+
+void drop_what_has_no_way_back() {
+    const std::string here = std::string(kInterfaceSettings) + kNodeInterface + "/rp_filter";
+    run_guarded([&] { write_all(open_file(here, O_WRONLY).get(), bytes_of("1")); });
+    if (drops_what_has_no_way_back()) return;
+    throw Error(ErrorCode::unavailable,
+                "isolated jobs cannot be kept apart here: /proc/sys is read-only; set "
+                "net.ipv4.conf.all.rp_filter=1 on this machine");
 }
 
 }  // namespace
@@ -152,11 +171,13 @@ void Links::bring_up(const std::string& interface) const {
             "bring up the interface " + interface);
 }
 
-void Links::add_address(const std::string& interface, const InterfaceAddress& address) const {
+void Links::add_address(const std::string& interface, const InterfaceAddress& address,
+                        bool with_route) const {
     const InterfaceAddressObject object(rtnl_addr_alloc());
     const Address local = ipv4(address.address, address.prefix);
     rtnl_addr_set_ifindex(object.get(), index_of(interface));
     require(rtnl_addr_set_local(object.get(), local.get()), "write an address");
+    if (!with_route) rtnl_addr_set_flags(object.get(), IFA_F_NOPREFIXROUTE);
     const int result = rtnl_addr_add(socket_.get(), object.get(), NLM_F_CREATE);
     if (result == -NLE_EXIST) return;
     require(result, fmt::format("give {} to the interface {}", spec::address_text(address.address),
@@ -234,6 +255,28 @@ void Links::set_up_node(const InterfaceAddress& address,
     rtnl_route_add_nexthop(route.get(), hop);
     require(rtnl_route_add(socket_.get(), route.get(), NLM_F_CREATE | NLM_F_EXCL),
             "give the node a way to the machine");
+}
+
+void Links::set_up_isolated_node(const InterfaceAddress& address,
+                                 const std::vector<std::uint32_t>& peers) const {
+    bring_up("lo");
+    add_address(kNodeInterface, address, false);
+    bring_up(kNodeInterface);
+    drop_what_has_no_way_back();
+    for (const std::uint32_t peer : peers) add_peer(peer);
+}
+
+void Links::add_peer(std::uint32_t peer) const {
+    const Route route(rtnl_route_alloc());
+    const Address to = ipv4(peer, 32);
+    rtnl_route_set_family(route.get(), AF_INET);
+    rtnl_route_set_scope(route.get(), RT_SCOPE_LINK);
+    rtnl_route_set_dst(route.get(), to.get());
+    rtnl_nexthop* const hop = rtnl_route_nh_alloc();  // The route's, once it is added.
+    rtnl_route_nh_set_ifindex(hop, index_of(kNodeInterface));
+    rtnl_route_add_nexthop(route.get(), hop);
+    require(rtnl_route_add(socket_.get(), route.get(), NLM_F_CREATE | NLM_F_EXCL),
+            "give the node a way to its peer " + spec::address_text(peer));
 }
 
 }  // namespace gruca::netlink

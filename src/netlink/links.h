@@ -59,11 +59,17 @@ class Links {
 
     // In a node's namespace: lo and kNodeInterface come up; a default route if there is a gateway.
     void set_up_node(const InterfaceAddress& address, std::optional<std::uint32_t> gateway) const;
+    // Likewise, with a route to each of `peers` and to nobody else. What comes from somebody else
+    // is dropped, so that it does not help a program to send around the routes by SO_BINDTODEVICE.
+    void set_up_isolated_node(const InterfaceAddress& address,
+                              const std::vector<std::uint32_t>& peers) const;
 
   private:
     int index_of(const std::string& interface) const;
     void bring_up(const std::string& interface) const;
-    void add_address(const std::string& interface, const InterfaceAddress& address) const;
+    void add_address(const std::string& interface, const InterfaceAddress& address,
+                     bool with_route = true) const;
+    void add_peer(std::uint32_t peer) const;
 
     struct Closer {
         void operator()(nl_sock* socket) const;

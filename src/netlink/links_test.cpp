@@ -9,10 +9,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/subprocess.h"
 
 namespace gruca::netlink {
@@ -95,6 +101,72 @@ TEST_F(LinksTest, a_node_gets_eth0_an_address_and_a_way_out_and_leaves_nothing) 
     links.connect("gruca-t", kNode, next);
     EXPECT_THAT(in(next, "ip link"), HasSubstr("eth0@"));
     end_node(next);
+}
+
+// Runs `body` in the network of the node.
+template <class Body>
+int run_in(pid_t node, Body body) {
+    const pid_t inside = ::fork();
+    if (inside == 0) {
+        const UniqueFd net = open_file("/proc/" + std::to_string(node) + "/ns/net", O_RDONLY);
+        ::setns(net.get(), CLONE_NEWNET);
+        body();
+        ::_exit(0);
+    }
+    int status = -1;
+    ::waitpid(inside, &status, 0);
+    return status;
+}
+
+// At kNode, until somebody says "end"; prints all that it hears.
+constexpr const char* kListen = R"(python3 -c "
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(('10.9.8.2', 7000))
+s.settimeout(20)
+heard = ''
+while 'end' not in heard: heard += s.recv(99).decode() + ' '
+print(heard)")";
+
+// Says a word to who listens at kNode, by its routes and then around them.
+std::string say(const std::string& word) {
+    return R"(python3 -c "
+import socket
+for around in (False, True):
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    if around: s.setsockopt(socket.SOL_SOCKET, 25, b'eth0')  # SO_BINDTODEVICE
+    try: s.sendto(b')" +
+           word + R"(', ('10.9.8.2', 7000))
+    except OSError: pass")";
+}
+
+TEST_F(LinksTest, an_isolated_node_and_its_peer_hear_each_other_and_nobody_else) {
+    constexpr std::uint32_t kPeer = 0x0a090803, kStranger = 0x0a090804;
+    const Links links;
+    links.make_bridge("gruca-t", std::nullopt);
+    const std::vector<std::pair<std::uint32_t, std::vector<std::uint32_t>>> nodes = {
+        {kNode, {kPeer}}, {kPeer, {kNode}}, {kStranger, {}}};
+    std::vector<pid_t> pids;
+    for (const auto& [address, peers] : nodes) {
+        pids.push_back(start_node());
+        links.connect("gruca-t", address, pids.back());
+        ASSERT_EQ(
+            run_in(
+                pids.back(),
+                [&] { Links().set_up_isolated_node({.address = address, .prefix = 24}, peers); }),
+            0);
+    }
+    EXPECT_THAT(in(pids[0], "ip route"), HasSubstr("10.9.8.3 dev eth0"));
+    EXPECT_THAT(in(pids[0], "ip route"), Not(HasSubstr("/24")));
+    std::string heard;
+    std::jthread listener([&] { heard = in(pids[0], kListen); });
+    while (in(pids[0], "cat /proc/net/udp").find(":1B58") == std::string::npos) ::usleep(2000);
+    in(pids[2], say("stranger"));
+    in(pids[1], say("end"));
+    listener.join();
+    EXPECT_THAT(heard, HasSubstr("end"));
+    EXPECT_THAT(heard, Not(HasSubstr("stranger")));
+    for (const pid_t pid : pids) end_node(pid);
 }
 
 TEST_F(LinksTest, a_bridge_that_is_gone_is_named) {
