@@ -184,7 +184,6 @@ bool Agent::do_step(Step step) {
     const auto now = clock_.steady_now();
     switch (step) {
         case Step::wait:
-            return false;
         case Step::leave:
             return false;
         case Step::download:

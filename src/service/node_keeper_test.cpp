@@ -58,7 +58,8 @@ class NodeKeeperTest : public ::testing::Test {
         logs,
         store,
         clock,
-        {.lost = [this](const auto& gone) { events.push("lost " + gone.node_id); },
+        {.launched = [this](const auto& id) { events.push("launched " + id); },
+         .lost = [this](const auto& gone) { events.push("lost " + gone.node_id); },
          .removed = [this](const auto& id) { events.push("removed " + id); },
          .stuck = [this](const auto& stuck) { events.push("stuck " + stuck.node_id); }}};
 };
