@@ -119,25 +119,25 @@ int run_in(pid_t node, Body body) {
 }
 
 // At kNode, until somebody says "end"; prints all that it hears.
-constexpr const char* kListen = R"(python3 -c "
+constexpr const char* kListen = R"py(python3 -c "
 import socket
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 s.bind(('10.9.8.2', 7000))
 s.settimeout(20)
 heard = ''
 while 'end' not in heard: heard += s.recv(99).decode() + ' '
-print(heard)")";
+print(heard)")py";
 
 // Says a word to who listens at kNode, by its routes and then around them.
 std::string say(const std::string& word) {
-    return R"(python3 -c "
+    return R"py(python3 -c "
 import socket
 for around in (False, True):
     s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     if around: s.setsockopt(socket.SOL_SOCKET, 25, b'eth0')  # SO_BINDTODEVICE
-    try: s.sendto(b')" +
-           word + R"(', ('10.9.8.2', 7000))
-    except OSError: pass")";
+    try: s.sendto(b')py" +
+           word + R"py(', ('10.9.8.2', 7000))
+    except OSError: pass")py";
 }
 
 TEST_F(LinksTest, an_isolated_node_and_its_peer_hear_each_other_and_nobody_else) {
