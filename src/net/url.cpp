@@ -1,9 +1,10 @@
 #include "net/url.h"
 
 #include <algorithm>
-#include <optional>
+#include <utility>
 
 #include "base/error.h"
+#include "base/percent.h"
 #include "base/text.h"
 
 namespace gruca::net {
@@ -16,13 +17,6 @@ constexpr std::string_view kS3Scheme = "s3://";
 bool is_unreserved(char c) {
     return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' ||
            c == '_' || c == '.' || c == '~';
-}
-
-std::optional<unsigned> digit_value(char c) {
-    if (c >= '0' && c <= '9') return static_cast<unsigned>(c - '0');
-    if (c >= 'A' && c <= 'F') return static_cast<unsigned>(c - 'A') + 10;
-    if (c >= 'a' && c <= 'f') return static_cast<unsigned>(c - 'a') + 10;
-    return std::nullopt;
 }
 
 std::string decode_form(std::string_view text, bool form_encoded) {
@@ -53,23 +47,12 @@ std::string percent_encode(std::string_view text, bool keep_slash) {
 }
 
 std::string percent_decode(std::string_view text) {
-    std::string decoded;
-    decoded.reserve(text.size());
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        if (text[i] != '%') {
-            decoded.push_back(text[i]);
-            continue;
-        }
-        const auto high = i + 2 < text.size() ? digit_value(text[i + 1]) : std::nullopt;
-        const auto low = i + 2 < text.size() ? digit_value(text[i + 2]) : std::nullopt;
-        if (!high || !low) {
-            throw Error(ErrorCode::invalid_argument,
-                        "broken percent escape in URL: " + std::string(text.substr(0, 100)));
-        }
-        decoded.push_back(static_cast<char>(*high * 16 + *low));
-        i += 2;
+    auto decoded = percent_decoded(text);
+    if (!decoded) {
+        throw Error(ErrorCode::invalid_argument,
+                    "broken percent escape in URL: " + std::string(text.substr(0, 100)));
     }
-    return decoded;
+    return std::move(*decoded);
 }
 
 std::vector<std::pair<std::string, std::string>> parse_query(std::string_view query,

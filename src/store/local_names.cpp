@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <optional>
 
+#include "base/percent.h"
 #include "base/text.h"
 
 namespace gruca::store {
@@ -66,27 +67,9 @@ std::string file_name(std::string name) {
     return name;
 }
 
-int hex_digit(char c) {
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-    return -1;
-}
-
 std::optional<std::string> unescape(std::string_view name) {
     if (name == kEmptyName) return "";
-    std::string text;
-    for (std::size_t i = 0; i < name.size(); ++i) {
-        if (name[i] != '%') {
-            text += name[i];
-            continue;
-        }
-        if (i + 2 >= name.size()) return std::nullopt;
-        const int high = hex_digit(name[i + 1]), low = hex_digit(name[i + 2]);
-        if (high < 0 || low < 0) return std::nullopt;
-        text += static_cast<char>(high * 16 + low);
-        i += 2;
-    }
-    return text;
+    return percent_decoded(name);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/percent.h"
 #include "base/text.h"
 #include "store/local_store.h"
 
@@ -14,13 +15,6 @@ namespace {
 constexpr std::string_view kFileScheme = "file://";
 constexpr int kGetAttemptsMax = 100;
 constexpr std::uint64_t kCopyBytes = 1u << 20;
-
-int hex_digit(char c) {
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    return -1;
-}
 
 [[noreturn]] void throw_bad_uri(std::string_view uri, std::string_view why) {
     throw Error(ErrorCode::invalid_argument,
@@ -106,19 +100,11 @@ std::unique_ptr<ObjectStore> open_store(std::string_view uri) {
     if (!uri.starts_with(kFileScheme)) throw_bad_uri(uri, "unknown kind of store");
     const std::string_view encoded = uri.substr(kFileScheme.size());
     if (!encoded.starts_with('/')) throw_bad_uri(uri, "the directory is not absolute");
-    std::string path;
-    for (std::size_t i = 0; i < encoded.size(); ++i) {
-        if (encoded[i] != '%') {
-            path += encoded[i];
-            continue;
-        }
-        const int high = i + 2 < encoded.size() ? hex_digit(encoded[i + 1]) : -1;
-        const int low = i + 2 < encoded.size() ? hex_digit(encoded[i + 2]) : -1;
-        if (high < 0 || low < 0 || high + low == 0) throw_bad_uri(uri, "malformed % in the URI");
-        path += static_cast<char>(high * 16 + low);
-        i += 2;
+    const auto path = percent_decoded(encoded);
+    if (!path || path->find('\0') != std::string::npos) {
+        throw_bad_uri(uri, "malformed % in the URI");
     }
-    return std::make_unique<LocalStore>(path);
+    return std::make_unique<LocalStore>(*path);
 }
 
 std::string file_uri(const std::filesystem::path& directory) {
