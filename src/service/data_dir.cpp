@@ -9,6 +9,7 @@
 #include <chrono>
 #include <thread>
 
+#include "base/durable_directories.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/process_id.h"
@@ -42,7 +43,7 @@ bool take_lock(const UniqueFd& file, const std::filesystem::path& path) {
 }  // namespace
 
 DataDir::DataDir(const std::filesystem::path& path) : path_(std::filesystem::absolute(path)) {
-    std::filesystem::create_directories(path_);
+    create_directories_durably(path_);
     if (::chmod(path_.c_str(), 0700) != 0) throw_errno("cannot make private " + path_.string());
     const std::filesystem::path lock = path_ / "lock";
     lock_ = open_file(lock, O_RDWR | O_CREAT, 0600);

@@ -26,6 +26,10 @@ class FaultyStore::Writer final : public ObjectWriter {
         return beneath_->set_attributes(attributes);
     }
 
+    void flush() override {
+        store_.counted("flush of " + key_, [&] { beneath_->flush(); });
+    }
+
     PutOutcome commit() override {
         PutOutcome outcome{};
         store_.counted("commit of " + key_, [&] { outcome = beneath_->commit(); });

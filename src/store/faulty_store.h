@@ -26,7 +26,8 @@ enum class FaultKind {
 };
 
 struct Fault {
-    int write;  // Which write, from 1. begin_put, write, commit and remove each count as one.
+    int write;  // Which write, from 1. begin_put, write, flush, commit and remove each count as
+                // one.
     FaultKind kind;
     ErrorCode code = ErrorCode::unavailable;
 };

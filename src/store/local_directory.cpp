@@ -1,11 +1,9 @@
 #include "store/local_directory.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <memory>
 #include <utility>
 
 #include <fmt/format.h>
@@ -18,7 +16,7 @@ namespace {
 
 constexpr int kDirectoryFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 constexpr int kMakeAttemptsMax = 1000;
-constexpr int kSweepDepthMax = 2 * static_cast<int>(kKeyBytesMax);
+constexpr int kTreeDepthMax = 2 * static_cast<int>(kKeyBytesMax);
 
 bool is_absence(int error) {
     return error == ENOENT || error == ENOTDIR || error == ELOOP;
@@ -38,32 +36,83 @@ UniqueFd enter(int directory, const std::string& name) {
     return UniqueFd(::openat(directory, name.c_str(), kDirectoryFlags));
 }
 
-struct CloseDirectory {
-    void operator()(DIR* stream) const { ::closedir(stream); }
-};
-
 void sweep(UniqueFd directory, TimePoint limit, int depth) {
-    const std::unique_ptr<DIR, CloseDirectory> stream(::fdopendir(directory.get()));
-    if (stream == nullptr) throw_errno("cannot read a directory of the store");
-    const int fd = directory.release();
-    while (const dirent* entry = ::readdir(stream.get())) {
-        const std::string name = entry->d_name;
+    DirectoryNames names(std::move(directory));
+    while (const char* found = names.next()) {
+        const std::string name = found;
         struct stat facts {};
-        if (::fstatat(fd, name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0) continue;
+        if (::fstatat(names.fd(), name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0) continue;
         if (S_ISREG(facts.st_mode) && name.starts_with(kTemporaryPrefix) &&
             info_of_file({}, facts).modified < limit) {
-            ::unlinkat(fd, name.c_str(), 0);
+            ::unlinkat(names.fd(), name.c_str(), 0);
         }
-        if (!S_ISDIR(facts.st_mode) || depth == kSweepDepthMax ||
+        if (!S_ISDIR(facts.st_mode) || depth == kTreeDepthMax ||
             read_local_name(name).kind != LocalName::Kind::directory) {
             continue;
         }
-        UniqueFd next(::openat(fd, name.c_str(), kDirectoryFlags));
+        UniqueFd next(::openat(names.fd(), name.c_str(), kDirectoryFlags));
         if (next.is_open()) sweep(std::move(next), limit, depth + 1);
     }
 }
 
+bool is_of_directory(std::string_view name) {
+    return read_local_name(name).kind == LocalName::Kind::directory;
+}
+
+// Whether nothing lies in the tree but directories and the marks of kept ones.
+bool is_unused(UniqueFd directory, int depth) {
+    if (!directory.is_open() || depth == kTreeDepthMax) return false;
+    DirectoryNames names(std::move(directory));
+    while (const char* found = names.next()) {
+        const std::string_view name = found;
+        if (name == "." || name == ".." || name == kKeepName) continue;
+        if (!is_of_directory(name)) return false;
+        if (!is_unused(UniqueFd(::openat(names.fd(), found, kDirectoryFlags)), depth + 1)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// What comes into the tree meanwhile stays, and so do the directories above it.
+bool remove_tree(int parent, const std::string& name) {
+    UniqueFd directory(::openat(parent, name.c_str(), kDirectoryFlags));
+    if (!directory.is_open()) return errno == ENOENT;
+    DirectoryNames names(std::move(directory));
+    while (const char* found = names.next()) {
+        if (is_of_directory(found) && !remove_tree(names.fd(), found)) return false;
+    }
+    const bool was_kept = ::unlinkat(names.fd(), kKeepName, 0) == 0;
+    if (::unlinkat(parent, name.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return true;
+    if (was_kept) {
+        const UniqueFd mark(
+            ::openat(names.fd(), kKeepName, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644));
+        if (!mark.is_open()) throw_errno("cannot keep the directory " + name + " of the store");
+    }
+    return false;
+}
+
 }  // namespace
+
+DirectoryNames::DirectoryNames(UniqueFd directory) : stream_(::fdopendir(directory.get())) {
+    if (stream_ == nullptr) throw_errno("cannot read a directory of the store");
+    directory.release();
+}
+
+DirectoryNames::~DirectoryNames() {
+    ::closedir(stream_);
+}
+
+int DirectoryNames::fd() const {
+    return ::dirfd(stream_);
+}
+
+const char* DirectoryNames::next() {
+    errno = 0;
+    const dirent* found = ::readdir(stream_);
+    if (found == nullptr && errno != 0) throw_errno("cannot read a directory of the store");
+    return found == nullptr ? nullptr : found->d_name;
+}
 
 std::optional<UniqueFd> find_directory(int root_fd, std::span<const std::string> names) {
     UniqueFd directory = open_root(root_fd);
@@ -102,7 +151,7 @@ void sync_directories(int root_fd, std::span<const std::string> names) {
     for (const std::string& name : names) {
         UniqueFd next(::openat(directory.get(), name.c_str(), kDirectoryFlags));
         // Removed meanwhile, with the object: nothing is left to keep.
-        if (!next.is_open() && errno == ENOENT) return;
+        if (!next.is_open() && is_absence(errno)) return;
         if (!next.is_open() || ::fsync(next.get()) != 0) {
             throw_errno("cannot sync the directory " + name + " of the store");
         }
@@ -117,6 +166,13 @@ void remove_empty_directories(int root_fd, std::span<const std::string> names) {
         const int failed = ::unlinkat(parent->get(), names.back().c_str(), AT_REMOVEDIR);
         if (failed != 0 && errno != ENOENT) return;  // Not empty, or mounted on: it stays.
     }
+}
+
+bool remove_unused_directory(int root_fd, std::span<const std::string> names) {
+    const auto parent = find_directory(root_fd, names.first(names.size() - 1));
+    auto directory = find_directory(root_fd, names);
+    if (!parent || !directory) return true;
+    return is_unused(std::move(*directory), 0) && remove_tree(parent->get(), names.back());
 }
 
 ObjectInfo info_of_file(std::string key, const struct stat& facts) {

@@ -4,6 +4,7 @@
 // followed and no path is too long for the system.
 #pragma once
 
+#include <dirent.h>
 #include <sys/stat.h>
 
 #include <optional>
@@ -27,6 +28,25 @@ void sync_directories(int root_fd, std::span<const std::string> names);
 
 // Removes the directories from the last name up, as far as they are empty.
 void remove_empty_directories(int root_fd, std::span<const std::string> names);
+
+// Removes the directory and those below it, marks of kept ones and all. False when anything else
+// lies there, before or by the time it comes to that.
+bool remove_unused_directory(int root_fd, std::span<const std::string> names);
+
+// The names in a directory, as they come.
+class DirectoryNames {
+  public:
+    explicit DirectoryNames(UniqueFd directory);
+    ~DirectoryNames();
+    DirectoryNames(const DirectoryNames&) = delete;
+    DirectoryNames& operator=(const DirectoryNames&) = delete;
+
+    int fd() const;
+    const char* next();  // Null at the end; valid until the next call. "." and ".." are among them.
+
+  private:
+    DIR* const stream_;
+};
 
 // What a regular file says about the object it holds.
 ObjectInfo info_of_file(std::string key, const struct stat& facts);

@@ -12,6 +12,7 @@
 
 #include "base/boundary.h"
 #include "base/check.h"
+#include "base/durable_directories.h"
 #include "base/error.h"
 #include "base/random.h"
 #include "store/local_directory.h"
@@ -61,6 +62,7 @@ class LocalWriter final : public ObjectWriter {
     }
 
     void write(std::span<const std::byte> bytes) override {
+        is_flushed_ = false;
         try {
             write_all(file_.get(), bytes);
         } catch (Error& error) {
@@ -72,17 +74,24 @@ class LocalWriter final : public ObjectWriter {
     void append(const ObjectReader& from, std::uint64_t offset, std::uint64_t bytes) override {
         const std::uint64_t done =
             from.fd() < 0 ? 0 : copy_between_files(from.fd(), offset, bytes, file_.get());
+        is_flushed_ = false;
         append_by_reading(*this, from, offset + done, bytes - done);
     }
 
     bool set_attributes(std::string_view attributes) override {
+        is_flushed_ = false;
         return set_file_attributes(file_.get(), attributes);
+    }
+
+    void flush() override {
+        stamp();
+        if (::fsync(file_.get()) != 0) throw_errno("cannot sync the object " + key_);
+        is_flushed_ = true;
     }
 
     PutOutcome commit() override {
         CHECK(file_.is_open(), "commit of {} called twice", key_);
-        stamp();
-        if (::fsync(file_.get()) != 0) throw_errno("cannot sync the object " + key_);
+        if (!is_flushed_) flush();
         if (temporary_.empty()) name_it();
         file_.reset();
         const PutOutcome outcome = publish();
@@ -155,15 +164,13 @@ class LocalWriter final : public ObjectWriter {
     UniqueFd directory_;
     std::string temporary_;  // Empty as long as the file has no name.
     UniqueFd file_;
+    bool is_flushed_ = false;
     bool is_published_ = false;
 };
 
 UniqueFd open_root(const std::filesystem::path& root) {
-    std::error_code failure;
-    const bool is_new = std::filesystem::create_directories(root, failure);
-    UniqueFd fd = open_file(root, O_RDONLY | O_DIRECTORY);
-    if (is_new) sync_directory(root.parent_path());
-    return fd;
+    create_directories_durably(root);
+    return open_file(root, O_RDONLY | O_DIRECTORY);
 }
 
 // A store that may only be read is not swept, and is none the worse for it.
@@ -233,11 +240,12 @@ bool LocalStore::has_directory(std::string_view prefix) const {
 bool LocalStore::remove_directory(std::string_view prefix) {
     if (!list({.prefix = std::string(prefix), .keys_max = 1}).objects.empty()) return false;
     const std::vector<std::string> directories = local_directories_of(prefix);
-    const std::optional<UniqueFd> directory = find_directory(root_fd_.get(), directories);
-    if (!directory) return true;
-    ::unlinkat(directory->get(), kKeepName, 0);
-    remove_empty_directories(root_fd_.get(), directories);
-    return !has_directory(prefix);
+    CHECK(!directories.empty(), "the root is not a directory of the store");
+    const std::span<const std::string> above = std::span(directories).first(directories.size() - 1);
+    if (!remove_unused_directory(root_fd_.get(), directories)) return false;
+    remove_empty_directories(root_fd_.get(), above);
+    sync_directories(root_fd_.get(), above);
+    return true;
 }
 
 std::optional<ObjectInfo> LocalStore::find(std::string_view key) const {
@@ -268,15 +276,17 @@ std::unique_ptr<ObjectWriter> LocalStore::begin_put(std::string_view key, PutOpt
     return std::make_unique<LocalWriter>(root_fd_.get(), std::string(key), options);
 }
 
+// What is absent may have been removed a moment ago, by one who has not synced it yet.
 void LocalStore::remove(std::string_view key) {
     require_valid_key(key);
     const LocalPath path = local_path_of(key);
     {
         const std::optional<UniqueFd> directory = find_directory(root_fd_.get(), path.directories);
-        if (!directory) return;
-        if (::unlinkat(directory->get(), path.file.c_str(), 0) != 0) {
-            if (errno != ENOENT) throw_errno(fmt::format("cannot remove the object {}", key));
-        } else if (::fsync(directory->get()) != 0) {
+        if (!directory) return sync_directories(root_fd_.get(), path.directories);
+        if (::unlinkat(directory->get(), path.file.c_str(), 0) != 0 && errno != ENOENT) {
+            throw_errno(fmt::format("cannot remove the object {}", key));
+        }
+        if (::fsync(directory->get()) != 0) {
             throw_errno(fmt::format("cannot sync the removal of the object {}", key));
         }
     }

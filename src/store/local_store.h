@@ -41,7 +41,8 @@ class LocalStore final : public ObjectStore {
     };
     std::vector<TopDirectory> top_directories() const;  // In byte order.
     bool has_directory(std::string_view prefix) const;
-    // Removes the directory of a prefix in which no object lies. False when one does.
+    // Removes the directory of a prefix in which no object lies, with those below it, kept ones
+    // too. False when something lies there. `prefix` ends in '/'.
     bool remove_directory(std::string_view prefix);
 
     std::optional<ObjectInfo> find(std::string_view key) const override;

@@ -54,6 +54,34 @@ TEST(LocalStore, the_directory_of_a_prefix_stays_when_its_last_object_goes) {
     EXPECT_THROW(store.directory_for("bucket/ru"), Error);
 }
 
+TEST(LocalStore, a_removed_directory_takes_kept_ones_below_it_along) {
+    const TempDir scratch;
+    LocalStore store(scratch.path());
+    store.directory_for("bucket/");
+    store.directory_for("bucket/ckpt/deep/" + std::string(300, 'x') + "/");
+    EXPECT_TRUE(store.remove_directory("bucket/"));
+    EXPECT_FALSE(store.has_directory("bucket/"));
+    EXPECT_TRUE(store.remove_directory("bucket/"));
+    EXPECT_TRUE(store.remove_directory("never/made/"));
+}
+
+TEST(LocalStore, a_directory_that_is_not_removed_keeps_what_it_has) {
+    const TempDir scratch;
+    LocalStore store(scratch.path());
+    const fs::path bucket = store.directory_for("bucket/");
+    const fs::path kept = store.directory_for("bucket/ckpt/");
+    store.put("bucket/z/object", "x");
+    EXPECT_FALSE(store.remove_directory("bucket/"));
+    store.remove("bucket/z/object");
+    std::ofstream(bucket / ".tmp-0123456789abcdef") << "half";  // Of a put that is under way.
+    EXPECT_FALSE(store.remove_directory("bucket/"));
+    EXPECT_TRUE(fs::exists(bucket / ".keep") && fs::exists(kept / ".keep"));
+    fs::remove(bucket / ".tmp-0123456789abcdef");
+    fs::create_directory(bucket / "foreign");
+    EXPECT_FALSE(store.remove_directory("bucket/"));
+    EXPECT_TRUE(fs::exists(bucket / ".keep") && fs::exists(kept / ".keep"));
+}
+
 TEST(LocalStore, a_put_that_dies_leaves_nothing_where_files_may_have_no_name) {
     const TempDir scratch;
     LocalStore store(scratch.path());

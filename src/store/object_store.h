@@ -91,6 +91,9 @@ class ObjectWriter {
     // To become visible with the body, in the same instant. False when this store cannot keep them
     // (a file system without extended attributes). At most kAttributesBytesMax bytes.
     [[nodiscard]] virtual bool set_attributes(std::string_view attributes) = 0;
+    // Does now what of commit takes long: brings to the disk what was written so far. For who holds
+    // a lock while committing, and not for less. Writing may go on.
+    virtual void flush() {}
     virtual PutOutcome commit() = 0;  // Once. The object is durable when this returns.
 };
 

@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "base/check.h"
+#include "base/durable_directories.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
@@ -139,7 +140,7 @@ LogGap gap_of(const LogQuota& quota, std::uint64_t size) {
 
 LogStore::LogStore(std::filesystem::path directory, LogQuota quota)
     : directory_(std::move(directory)), quota_(quota) {
-    std::filesystem::create_directories(directory_);
+    create_directories_durably(directory_);
 }
 
 LogFiles LogStore::files(const LogName& log) const {
