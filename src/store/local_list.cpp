@@ -1,12 +1,10 @@
 // Listing in key order: a walk down the tree that reads only directories in which a wanted key may
 // lie, and holds no more names of each than keys are asked for.
 
-#include <dirent.h>
 #include <fcntl.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <memory>
 #include <optional>
 #include <queue>
 #include <utility>
@@ -28,42 +26,42 @@ struct Entry {
     bool operator<(const Entry& other) const { return text < other.text; }
 };
 
-struct CloseDirectory {
-    void operator()(DIR* stream) const { ::closedir(stream); }
-};
-
 class Walk {
   public:
-    Walk(int root_fd, const ListRequest& request) : root_fd_(root_fd), request_(request) {}
-
-    ListPage run() {
-        ListPage page;
-        if (request_.keys_max == 0) return page;
+    Walk(int root_fd, const ListRequest& request) : root_fd_(root_fd), request_(request) {
         const std::size_t slash = request_.prefix.rfind('/');
         const std::size_t whole = slash == std::string::npos ? 0 : slash + 1;
         key_ = request_.prefix.substr(0, whole);
         directories_ = local_directories_of(key_);
+    }
+
+    ListPage run() {
+        if (request_.keys_max == 0) return {};
         visit();
-        page.truncated = found_.size() > request_.keys_max;
-        if (page.truncated) found_.pop_back();
-        page.objects = std::move(found_);
-        return page;
+        page_.truncated = count() > request_.keys_max;
+        if (page_.truncated && ended_with_prefix_) page_.prefixes.pop_back();
+        if (page_.truncated && !ended_with_prefix_) page_.objects.pop_back();
+        return std::move(page_);
     }
 
   private:
-    bool is_full() const { return found_.size() > request_.keys_max; }
+    std::size_t count() const { return page_.objects.size() + page_.prefixes.size(); }
+    bool is_full() const { return count() > request_.keys_max; }
 
     void visit() {
         std::optional<std::string> cursor;
         for (bool more = true; more && !is_full();) {
-            const std::size_t entries_max = request_.keys_max + 1 - found_.size();
+            const std::size_t entries_max = request_.keys_max + 1 - count();
             std::vector<Entry> entries = read_entries(cursor, entries_max);
             more = entries.size() == entries_max;
             if (more) cursor = entries.back().text;
             for (Entry& entry : entries) {
                 if (is_full()) return;
                 if (entry.object) {
-                    found_.push_back(std::move(*entry.object));
+                    page_.objects.push_back(std::move(*entry.object));
+                    ended_with_prefix_ = false;
+                } else if (request_.rolls_up && entry.text.ends_with('/')) {
+                    roll_up(entry);
                 } else {
                     descend(entry);
                 }
@@ -79,25 +77,46 @@ class Walk {
         directories_.pop_back();
     }
 
+    void roll_up(const Entry& entry) {
+        const std::string prefix = key_ + entry.text;
+        const ListRequest below{.prefix = prefix, .after = request_.after, .keys_max = 1};
+        if (!Walk(root_fd_, below).finds_any()) return;
+        page_.prefixes.push_back(prefix);
+        ended_with_prefix_ = true;
+    }
+
+    // Right in the directory any object will do, where a page would have to know the smallest.
+    bool finds_any() {
+        if (holds_object()) return true;
+        visit();
+        return count() > 0;
+    }
+
+    bool holds_object() const {
+        std::optional<UniqueFd> directory = find_directory(root_fd_, directories_);
+        if (!directory) return false;
+        DirectoryNames names(std::move(*directory));
+        while (const char* found = names.next()) {
+            LocalName name = read_local_name(found);
+            const bool may_be = name.kind == LocalName::Kind::object && is_wanted(name);
+            if (may_be && look_at(names.fd(), std::move(name), found)) return true;
+        }
+        return false;
+    }
+
     // The smallest `entries_max` entries after `cursor` that are or may hold wanted objects.
     std::vector<Entry> read_entries(const std::optional<std::string>& cursor,
                                     std::size_t entries_max) const {
         std::optional<UniqueFd> directory = find_directory(root_fd_, directories_);
         if (!directory) return {};
-        const std::unique_ptr<DIR, CloseDirectory> stream(::fdopendir(directory->get()));
-        if (stream == nullptr) throw_errno("cannot read a directory of the store");
-        const int fd = directory->release();
+        DirectoryNames names(std::move(*directory));
         std::priority_queue<Entry> smallest;
-        for (;;) {
-            errno = 0;
-            const dirent* found = ::readdir(stream.get());
-            if (found == nullptr && errno != 0) throw_errno("cannot read a directory of the store");
-            if (found == nullptr) break;
-            LocalName name = read_local_name(found->d_name);
+        while (const char* found = names.next()) {
+            LocalName name = read_local_name(found);
             if (name.kind == LocalName::Kind::not_ours || !is_wanted(name)) continue;
             if (cursor && name.text <= *cursor) continue;
             if (smallest.size() == entries_max && smallest.top().text <= name.text) continue;
-            std::optional<Entry> entry = look_at(fd, std::move(name), found->d_name);
+            std::optional<Entry> entry = look_at(names.fd(), std::move(name), found);
             if (!entry) continue;
             smallest.push(std::move(*entry));
             if (smallest.size() > entries_max) smallest.pop();
@@ -107,7 +126,7 @@ class Walk {
             *entry = smallest.top();
             smallest.pop();
         }
-        add_attributes(fd, entries);
+        add_attributes(names.fd(), entries);
         return entries;
     }
 
@@ -150,7 +169,8 @@ class Walk {
     const ListRequest& request_;
     std::vector<std::string> directories_;  // Where the walk is, and
     std::string key_;                       // what keys there begin with.
-    std::vector<ObjectInfo> found_;         // One more than asked for, to know whether there is.
+    ListPage page_;                         // One more than asked for, to know whether there is.
+    bool ended_with_prefix_ = false;
 };
 
 }  // namespace

@@ -114,11 +114,20 @@ ListPage MemoryStore::list(const ListRequest& request) const {
     auto object = request.after >= request.prefix ? objects_.upper_bound(request.after)
                                                   : objects_.lower_bound(request.prefix);
     for (; object != objects_.end() && object->first.starts_with(request.prefix); ++object) {
-        if (page.objects.size() == request.keys_max) {
+        const std::string& key = object->first;
+        const std::size_t slash =
+            request.rolls_up ? key.find('/', request.prefix.size()) : std::string::npos;
+        const std::string rolled = slash == std::string::npos ? "" : key.substr(0, slash + 1);
+        if (!rolled.empty() && !page.prefixes.empty() && page.prefixes.back() == rolled) continue;
+        if (page.objects.size() + page.prefixes.size() == request.keys_max) {
             page.truncated = true;
             break;
         }
-        page.objects.push_back(object->second.info);
+        if (rolled.empty()) {
+            page.objects.push_back(object->second.info);
+        } else {
+            page.prefixes.push_back(rolled);
+        }
     }
     return page;
 }

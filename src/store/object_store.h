@@ -61,11 +61,15 @@ struct ListRequest {
     std::string prefix = {};
     std::string after = {};  // Only keys greater than this one; empty: from the start.
     std::size_t keys_max = 1000;
+    // All keys that are the same up to a '/' behind the prefix count as one, which is given as a
+    // prefix: the store does not look at each.
+    bool rolls_up = false;
 };
 
 struct ListPage {
-    std::vector<ObjectInfo> objects;  // In byte order of their keys.
-    bool truncated = false;           // Ask again with `after` set to the last key.
+    std::vector<ObjectInfo> objects;         // In byte order of their keys.
+    std::vector<std::string> prefixes = {};  // Likewise; below each is a key greater than `after`.
+    bool truncated = false;  // Ask again with `after` set to the last key, or behind a prefix.
 };
 
 // One version of an object, whole, whatever becomes of its key meanwhile. Owned by one thread.

@@ -293,6 +293,52 @@ TEST_P(ObjectStoreContract, list_gives_the_same_keys_whatever_the_prefix_page_an
     }
 }
 
+// What a page that rolls up has to say, by the whole set of keys.
+std::vector<std::string> rolled_up(const std::vector<std::string>& all,
+                                   const ListRequest& request) {
+    std::vector<std::string> entries;
+    for (const std::string& key : all) {
+        if (!key.starts_with(request.prefix) || key <= request.after) continue;
+        const std::size_t slash = key.find('/', request.prefix.size());
+        const std::string entry = slash == std::string::npos ? key : key.substr(0, slash + 1);
+        if (entries.empty() || entries.back() != entry) entries.push_back(entry);
+    }
+    return entries;
+}
+
+TEST_P(ObjectStoreContract, a_page_that_rolls_up_gives_each_prefix_once) {
+    const std::vector<std::string> all = awkward_keys();
+    for (const std::string& key : all) store.put(key, "x");
+    std::vector<std::string> prefixes = all;
+    prefixes.insert(prefixes.end(), {"", "a/b/", "z", std::string(300, 'x')});
+    for (const std::string& prefix : prefixes) {
+        for (const std::string& after :
+             {std::string(), std::string("a/"), prefix, prefix + "/\xff"}) {
+            for (const std::size_t keys_max : {1u, 3u, 1000u}) {
+                ListRequest request{
+                    .prefix = prefix, .after = after, .keys_max = keys_max, .rolls_up = true};
+                const std::vector<std::string> expected = rolled_up(all, request);
+                std::vector<std::string> got;
+                for (bool more = true; more;) {
+                    const ListPage page = store.list(request);
+                    std::vector<std::string> entries = page.prefixes;
+                    for (const ObjectInfo& info : page.objects) entries.push_back(info.key);
+                    std::sort(entries.begin(), entries.end());
+                    EXPECT_LE(entries.size(), keys_max);
+                    got.insert(got.end(), entries.begin(), entries.end());
+                    more = page.truncated;
+                    if (!more) break;
+                    const bool is_prefix =
+                        !page.prefixes.empty() && page.prefixes.back() == got.back();
+                    request.after = got.back() + (is_prefix ? "\xff" : "");
+                }
+                EXPECT_THAT(got, ElementsAreArray(expected))
+                    << "prefix '" << prefix << "' after '" << after << "' max " << keys_max;
+            }
+        }
+    }
+}
+
 TEST_P(ObjectStoreContract, a_page_that_ends_with_the_last_key_is_not_truncated) {
     for (const char* key : {"a/1", "a/2", "b"}) store.put(key, "x");
     EXPECT_FALSE(store.list({.keys_max = 3}).truncated);

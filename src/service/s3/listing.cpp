@@ -8,6 +8,7 @@ namespace {
 // No UTF-8 has this byte: greater than every key that begins with what stands before it.
 constexpr char kBeyond = '\xff';
 constexpr std::size_t kPieceMin = 8;
+constexpr std::size_t kPieceMax = 1000;
 
 class Lister {
   public:
@@ -18,8 +19,8 @@ class Lister {
         if (query_.max == 0) return {};
         after_ = query_.after.empty() ? "" : bucket_ + query_.after;
         // A page that ended with a common prefix has said all of what lies below it.
-        if (const auto rolled = common_prefix_of(query_.after); rolled == query_.after)
-            skip(rolled);
+        const std::string rolled = common_prefix_of(query_.after);
+        if (!rolled.empty() && rolled == query_.after) after_ += kBeyond;
         while (!found_.truncated && read_page()) {
         }
         return std::move(found_);
@@ -33,10 +34,6 @@ class Lister {
         return end == std::string::npos ? "" : key.substr(0, end + query_.delimiter.size());
     }
 
-    void skip(const std::string& common_prefix) {
-        if (!common_prefix.empty()) after_ = bucket_ + common_prefix + kBeyond;
-    }
-
     bool is_full() const {
         return found_.objects.size() + found_.common_prefixes.size() >= query_.max;
     }
@@ -45,36 +42,57 @@ class Lister {
     bool read_page() {
         const std::size_t left =
             query_.max - found_.objects.size() - found_.common_prefixes.size() + 1;
-        const std::size_t wanted = query_.delimiter.empty() ? left : std::min(left, piece_);
-        piece_ *= 2;
-        const store::ListPage page =
-            store_.list({.prefix = bucket_ + query_.prefix, .after = after_, .keys_max = wanted});
-        for (const store::ObjectInfo& one : page.objects) {
-            store::ObjectInfo info = one;
-            info.key.erase(0, bucket_.size());
-            const std::string rolled = common_prefix_of(info.key);
-            if (is_full()) {
+        const bool by_us = !query_.delimiter.empty() && query_.delimiter != "/";
+        const store::ListPage page = store_.list({.prefix = bucket_ + query_.prefix,
+                                                  .after = after_,
+                                                  .keys_max = by_us ? piece_ : left,
+                                                  .rolls_up = query_.delimiter == "/"});
+        const std::size_t before = found_.objects.size() + found_.common_prefixes.size();
+        auto prefix = page.prefixes.begin();
+        auto object = page.objects.begin();
+        while (prefix != page.prefixes.end() || object != page.objects.end()) {
+            const bool is_prefix = prefix != page.prefixes.end() &&
+                                   (object == page.objects.end() || *prefix < object->key);
+            if (!(is_prefix ? take_prefix(prefix++->substr(bucket_.size())) : take(*object++))) {
                 found_.truncated = true;
                 return false;
             }
-            found_.last = rolled.empty() ? info.key : rolled;
-            if (!rolled.empty()) {
-                found_.common_prefixes.push_back(rolled);
-                skip(rolled);
-                piece_ = kPieceMin;
-                return true;  // From behind it on, by another look at the store.
-            }
-            after_ = one.key;
-            found_.objects.push_back(std::move(info));
         }
+        // Where most keys were rolled up, small looks from prefix to prefix are cheaper.
+        const std::size_t taken = found_.objects.size() + found_.common_prefixes.size() - before;
+        piece_ = 2 * taken >= page.objects.size() ? std::min(2 * piece_, kPieceMax) : kPieceMin;
         return page.truncated;
+    }
+
+    // These two are false when the page is full.
+    bool take_prefix(const std::string& prefix) {
+        const bool is_again =
+            !found_.common_prefixes.empty() && found_.common_prefixes.back() == prefix;
+        if (is_again) return true;
+        if (is_full()) return false;
+        found_.last = prefix;
+        found_.common_prefixes.push_back(prefix);
+        after_ = bucket_ + prefix + kBeyond;
+        return true;
+    }
+
+    bool take(store::ObjectInfo info) {
+        const std::string key = info.key.substr(bucket_.size());
+        const std::string rolled = common_prefix_of(key);
+        if (!rolled.empty()) return take_prefix(rolled);
+        if (is_full()) return false;
+        found_.last = key;
+        after_ = info.key;
+        info.key = key;
+        found_.objects.push_back(std::move(info));
+        return true;
     }
 
     const store::ObjectStore& store_;
     const ListQuery& query_;
     const std::string bucket_;
     std::string after_;
-    std::size_t piece_ = kPieceMin;  // Of keys read at once, where most may be rolled up.
+    std::size_t piece_ = kPieceMin;  // Of keys read at once, where they are rolled up here.
     Listing found_;
 };
 

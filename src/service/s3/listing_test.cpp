@@ -76,6 +76,54 @@ TEST(S3Listing, pages_of_every_length_say_what_the_whole_would) {
     }
 }
 
+// Counts how often it is looked at.
+class Watched final : public store::ObjectStore {
+  public:
+    explicit Watched(store::ObjectStore& beneath) : beneath_(beneath) {}
+
+    mutable int looks = 0;
+
+    store::ListPage list(const store::ListRequest& request) const override {
+        ++looks;
+        return beneath_.list(request);
+    }
+    std::optional<store::ObjectInfo> find(std::string_view key) const override {
+        return beneath_.find(key);
+    }
+    std::size_t read(std::string_view key, std::uint64_t offset,
+                     std::span<std::byte> into) const override {
+        return beneath_.read(key, offset, into);
+    }
+    std::unique_ptr<store::ObjectReader> open(std::string_view key) const override {
+        return beneath_.open(key);
+    }
+    std::unique_ptr<store::ObjectWriter> begin_put(std::string_view key,
+                                                   store::PutOptions options) override {
+        return beneath_.begin_put(key, options);
+    }
+    void remove(std::string_view key) override { beneath_.remove(key); }
+
+  private:
+    store::ObjectStore& beneath_;
+};
+
+TEST(S3Listing, a_page_of_many_prefixes_costs_few_looks_at_the_store) {
+    store::MemoryStore memory;
+    for (int i = 10'000; i < 12'000; ++i) {
+        for (const char* name : {"/a", "/b", "-a", "-b"}) {
+            memory.put("bucket/" + std::to_string(i) + name, "x");
+        }
+    }
+    Watched store(memory);
+    EXPECT_EQ(list_bucket(store, {.bucket = "bucket", .delimiter = "/"}).common_prefixes.size(),
+              333u);  // Of three entries one is a prefix.
+    EXPECT_EQ(store.looks, 1);
+    store.looks = 0;
+    const Listing page = list_bucket(store, {.bucket = "bucket", .delimiter = "-"});
+    EXPECT_EQ(page.common_prefixes.size() + page.objects.size(), 1000u);
+    EXPECT_LE(store.looks, 12);
+}
+
 TEST(S3Listing, a_page_of_nothing_is_not_truncated) {
     store::MemoryStore store;
     store.put("bucket/a", "x");
