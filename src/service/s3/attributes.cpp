@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
+#include "base/boundary.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "service/s3/refusal.h"
@@ -40,6 +42,32 @@ std::string without_aws_chunked(const std::string& encoding) {
     return kept;
 }
 
+// Nothing that could break out of the line of a header.
+bool is_plain(std::string_view text) {
+    return std::none_of(text.begin(), text.end(), [](char c) {
+        const auto byte = static_cast<unsigned char>(c);
+        return byte < 0x20 || byte == 0x7f;
+    });
+}
+
+bool may_be_answered(const Attributes& attributes) {
+    const std::string& etag = attributes.etag;
+    if (etag.empty() || etag.find_first_not_of("0123456789abcdef-") != std::string::npos) {
+        return false;
+    }
+    if (attributes.checksum && !is_plain(attributes.checksum->value)) return false;
+    for (const auto& [name, value] : attributes.headers) {
+        if (std::find(kKeptHeaders.begin(), kKeptHeaders.end(), name) == kKeptHeaders.end() ||
+            !is_plain(value)) {
+            return false;
+        }
+    }
+    return std::all_of(attributes.metadata.begin(), attributes.metadata.end(), [](const auto& one) {
+        return is_plain(one.first) && is_plain(one.second) &&
+               one.first.find_first_of(": ") == std::string::npos;
+    });
+}
+
 }  // namespace
 
 std::string Attributes::to_text() const {
@@ -73,7 +101,12 @@ Attributes Attributes::from_text(const std::string& text) {
 }
 
 Attributes attributes_of(const store::ObjectInfo& info) {
-    if (!info.attributes.empty()) return Attributes::from_text(info.attributes);
+    // Jobs write into the directory as well, and may have put anything beside a file.
+    std::optional<Attributes> kept;
+    if (!info.attributes.empty()) {
+        run_guarded([&] { kept = Attributes::from_text(info.attributes); });
+    }
+    if (kept && may_be_answered(*kept)) return *kept;
     const auto digest = make_md5();
     digest->update(bytes_of(info.etag));
     return {.etag = hex_of(digest->finish()) + "-1"};
@@ -86,7 +119,7 @@ Attributes attributes_in(const Request& request) {
         if (value && std::string_view(name) == "Content-Encoding") {
             value = without_aws_chunked(*value);
         }
-        if (value && !value->empty()) attributes.headers[name] = *value;
+        if (value && !value->empty()) attributes.headers[name] = repair_utf8(*value);
     }
     std::size_t bytes = 0;
     for (const auto& [name, value] : request.headers().fields()) {

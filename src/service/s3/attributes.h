@@ -1,7 +1,7 @@
 // service/s3/attributes.h
 //
 // What S3 keeps of an object beside its body, and how it lies in the store: as JSON in the object's
-// attributes (docs/formats/s3-attributes.md). Objects that others wrote (jobs, `gruca store`) have
+// attributes. Objects that others wrote (jobs, `gruca store`) have
 // none; what a client is told of them is derived.
 //
 // Pure values.
@@ -36,8 +36,9 @@ struct Attributes {
     static Attributes from_text(const std::string& text);
 };
 
-// Of an object in the store, whoever wrote it. An ETag that is no MD5 ends in "-1", as those of
-// multipart objects do, so that no client takes it for one.
+// Of an object in the store, whoever wrote it; attributes that cannot be read or answered with are
+// as good as none. An ETag that is no MD5 ends in "-1", as those of multipart objects do, so that
+// no client takes it for one.
 Attributes attributes_of(const store::ObjectInfo& info);
 
 // The headers and metadata of a request that stay with the object. Throws MetadataTooLarge.
