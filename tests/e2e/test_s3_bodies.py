@@ -27,6 +27,20 @@ def test_object_create_bad_md5_invalid_short(s3, bucket):
             s3.put_object(Bucket=bucket, Key="foo", Body=b"bar", ContentMD5=md5)
 
 
+def test_multi_object_delete_bad_digest(s3, bucket, raw):
+    """A document that was damaged on its way deletes nothing."""
+    fill(s3, bucket, ["foo"])
+    document = b"<Delete><Object><Key>foo</Key></Object></Delete>"
+    for header, wrong in (("content-md5", "rL0Y20xC+Fzt72VPzMSk2A=="), ("x-amz-checksum-crc32", crc32(b"other"))):
+        status, _, body = raw("POST", f"/{bucket}?delete", document, headers={header: wrong})
+        assert status == 400 and b"<Code>BadDigest</Code>" in body
+    assert keys(s3.list_objects(Bucket=bucket)) == ["foo"]
+    for header, right in (("content-md5", base64.b64encode(hashlib.md5(document).digest()).decode()),
+                          ("x-amz-checksum-crc32", crc32(document))):
+        status, _, body = raw("POST", f"/{bucket}?delete", document, headers={header: right})
+        assert status == 200 and b"<Deleted>" in body
+
+
 def test_object_create_bad_contentlength_none(bucket, raw):
     status, _, body = raw("PUT", f"/{bucket}/foo", aws_chunked(b"bar", {}),
                           unsigned={"Content-Length": None, "Transfer-Encoding": "chunked"})

@@ -1,10 +1,16 @@
 """What S3 is expected to do of multipart uploads, case by case: s3_cases.py."""
 
 import hashlib
+import resource
+import shutil
+import subprocess
+import threading
 
+import botocore.exceptions
 import pytest
 
-from s3 import fill, refused
+from conftest import running_service
+from s3 import client, fill, refused
 from s3_cases import MIB, begin, bucket, complete, keys, part, raw, s3
 
 
@@ -161,3 +167,151 @@ def test_multipart_get_part(s3, bucket):
     assert got["Body"].read() == b"foo" and got["ContentRange"] == "bytes 0-2/3"
     with refused(416, "InvalidPartNumber"):
         s3.get_object(Bucket=bucket, Key="foo", PartNumber=2)
+
+
+# Two who end one upload, and what comes between.
+
+def parts_left(service, upload):
+    return list((service.data / "uploads").rglob(f"{upload}.d/*"))
+
+
+def test_multipart_completed_once_however_often_asked(shared_service, s3, bucket):
+    """What another client puts after a completion stays, whoever else is still completing."""
+    upload = begin(s3, bucket)
+    parts = [(number, part(s3, bucket, upload, number, b"x" * (8 * MIB))) for number in (1, 2)]
+    answers = []
+
+    def end():
+        mine = client(shared_service)
+        try:
+            etag = complete(mine, bucket, upload, parts)["ETag"]
+            mine.put_object(Bucket=bucket, Key="mine", Body=b"newer")
+            answers.append(etag)
+        except botocore.exceptions.ClientError as error:
+            answers.append(error.response["Error"]["Code"])
+
+    threads = [threading.Thread(target=end) for _ in range(8)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    assert s3.get_object(Bucket=bucket, Key="mine")["Body"].read() == b"newer"
+    etags = {answer for answer in answers if answer.startswith('"')}
+    assert len(etags) == 1 and set(answers) - etags <= {"NoSuchUpload"}, answers
+    assert parts_left(shared_service, upload) == []
+
+
+def test_multipart_ifmatch_holds_until_the_end(shared_service, s3, bucket):
+    """A put during the completion comes before it, which then fails, or after it."""
+    for _ in range(3):
+        fill(s3, bucket, ["mine"])
+        upload = begin(s3, bucket)
+        parts = [(number, part(s3, bucket, upload, number, b"x" * (8 * MIB))) for number in (1, 2)]
+        put = threading.Thread(
+            target=lambda: client(shared_service).put_object(Bucket=bucket, Key="mine", Body=b"newer"))
+        put.start()
+        etag = '"' + hashlib.md5(b"mine").hexdigest() + '"'
+        try:
+            complete(s3, bucket, upload, parts, IfMatch=etag)
+        except botocore.exceptions.ClientError as error:
+            assert error.response["Error"]["Code"] == "PreconditionFailed"
+        put.join()
+        assert s3.get_object(Bucket=bucket, Key="mine")["Body"].read() == b"newer"
+
+
+def test_multipart_completed_but_its_parts_left(shared_service, s3, bucket):
+    """As after a kill between the two: asking again removes them."""
+    upload = begin(s3, bucket)
+    parts = [(1, part(s3, bucket, upload, 1, b"x"))]
+    place, = (shared_service.data / "uploads").rglob(f"{upload}.d")
+    saved = place.with_name("saved")
+    shutil.copytree(place, saved)
+    answer = complete(s3, bucket, upload, parts)
+    assert parts_left(shared_service, upload) == []
+    saved.rename(place)
+    assert complete(s3, bucket, upload, parts)["ETag"] == answer["ETag"]
+    assert parts_left(shared_service, upload) == []
+    assert "Uploads" not in s3.list_multipart_uploads(Bucket=bucket)
+
+
+def test_multipart_of_more_parts_than_files_may_be_open(service):
+    s3 = client(service)
+    s3.create_bucket(Bucket="bucket")
+    upload = begin(s3, "bucket")
+    etag = part(s3, "bucket", upload, 1, b"x" * (5 * MIB))
+    first, = (service.data / "uploads").rglob(f"{upload}.d/part-00001")
+    for number in range(2, 302):
+        first.with_name(f"part-{number:05}").hardlink_to(first)
+    resource.prlimit(service.process.pid, resource.RLIMIT_NOFILE, (250, 250))
+    with refused(400, "InvalidPart"):  # The last one, when all were looked at.
+        complete(s3, "bucket", upload, [(number, etag) for number in range(1, 303)])
+
+
+def test_multipart_object_size(s3, bucket, raw):
+    upload = begin(s3, bucket)
+    etag = part(s3, bucket, upload, 1, b"abc")
+    document = (f"<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>{etag}</ETag></Part>"
+                "</CompleteMultipartUpload>").encode()
+    for size, expected in (("4", 400), ("x", 400), ("3", 200)):
+        status, _, body = raw("POST", f"/{bucket}/mine?uploadId={upload}", document,
+                              headers={"x-amz-mp-object-size": size})
+        assert (status, b"InvalidRequest" in body) == (expected, expected == 400), body
+
+
+def test_multipart_put_object_ifnonematch_is_a_star(s3, bucket):
+    upload = begin(s3, bucket)
+    parts = [(1, part(s3, bucket, upload, 1, b"x"))]
+    with refused(501, "NotImplemented"):
+        complete(s3, bucket, upload, parts, IfNoneMatch='"abc"')
+    complete(s3, bucket, upload, parts, IfNoneMatch="*")
+
+
+def test_multipart_complete_bad_digest(s3, bucket, raw):
+    """Content-MD5 is of the document; a checksum would be of the object."""
+    upload = begin(s3, bucket)
+    etag = part(s3, bucket, upload, 1, b"abc")
+    document = f"<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>{etag}</ETag></Part></CompleteMultipartUpload>"
+    status, _, body = raw("POST", f"/{bucket}/mine?uploadId={upload}", document.encode(),
+                          headers={"content-md5": "rL0Y20xC+Fzt72VPzMSk2A=="})
+    assert status == 400 and b"<Code>BadDigest</Code>" in body
+
+
+def test_list_multipart_upload_paged(s3, bucket):
+    made = sorted([(key, begin(s3, bucket, key=key)) for key in ("a", "a", "a", "b/1", "b/2", "c d", "e")])
+    listed = []
+    markers = {}
+    for _ in range(len(made)):
+        page = s3.list_multipart_uploads(Bucket=bucket, MaxUploads=2, **markers)
+        assert page["MaxUploads"] == 2
+        listed += [(one["Key"], one["UploadId"]) for one in page["Uploads"]]
+        if not page["IsTruncated"]:
+            break
+        markers = {"KeyMarker": page["NextKeyMarker"], "UploadIdMarker": page["NextUploadIdMarker"]}
+    assert listed == made
+    behind = s3.list_multipart_uploads(Bucket=bucket, KeyMarker="a")["Uploads"]
+    assert [one["Key"] for one in behind] == ["b/1", "b/2", "c d", "e"]
+    rolled, markers = [], {}
+    for _ in range(len(made)):
+        page = s3.list_multipart_uploads(Bucket=bucket, Delimiter="/", MaxUploads=1, **markers)
+        rolled += [one["Key"] for one in page.get("Uploads", [])]
+        rolled += [one["Prefix"] for one in page.get("CommonPrefixes", [])]
+        if not page["IsTruncated"]:
+            break
+        markers = {"KeyMarker": page["NextKeyMarker"], "UploadIdMarker": page.get("NextUploadIdMarker", "")}
+    assert rolled == ["a", "a", "a", "b/", "c d", "e"]
+    encoded = s3.list_multipart_uploads(Bucket=bucket, Prefix="c ", EncodingType="url")
+    assert (encoded["EncodingType"], [one["Key"] for one in encoded["Uploads"]]) == ("url", ["c%20d"])
+
+
+def test_multipart_where_files_have_no_attributes(tmp_path):
+    data = tmp_path / "data"
+    data.mkdir()
+    subprocess.run(["mount", "-t", "ramfs", "gruca-plain", data], check=True)
+    try:
+        with running_service(tmp_path) as service:
+            s3 = client(service)
+            s3.create_bucket(Bucket="bucket")
+            with refused(501, "NotImplemented"):
+                begin(s3, "bucket")
+            s3.put_object(Bucket="bucket", Key="mine", Body=b"x")
+            assert s3.get_object(Bucket="bucket", Key="mine")["Body"].read() == b"x"
+    finally:
+        subprocess.run(["umount", data], check=True)

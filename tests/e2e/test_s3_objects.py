@@ -1,5 +1,7 @@
 """What S3 is expected to do of buckets and objects, case by case: s3_cases.py."""
 
+import os
+
 import botocore
 import pytest
 
@@ -37,6 +39,17 @@ def test_bucket_create_delete(s3, bucket):
     s3.delete_bucket(Bucket=bucket)
     with refused(404, "NoSuchBucket"):
         s3.delete_bucket(Bucket=bucket)
+
+
+def test_bucket_delete_that_had_a_checkpoint(s3, bucket, shared_service):
+    """The directory that was made for a job's checkpoints is kept, but not for ever."""
+    for name in ("ckpt.d", "ckpt.d/7.d"):
+        directory = shared_service.data / "store" / f"{bucket}.d" / name
+        directory.mkdir()
+        (directory / ".keep").touch()
+    s3.delete_bucket(Bucket=bucket)
+    with refused(404, "NoSuchBucket"):
+        s3.list_objects(Bucket=bucket)
 
 
 def test_bucket_create_exists(s3, bucket):
@@ -181,3 +194,43 @@ def test_multi_object_delete_key_limit(s3, bucket):
 def test_multi_object_delete_malformed(bucket, raw, document):
     status, _, body = raw("POST", f"/{bucket}?delete", document.encode())
     assert status == 400 and b"<Code>MalformedXML</Code>" in body
+
+
+def test_object_with_a_header_that_is_not_utf8(s3, bucket, raw):
+    """One such object must not make its bucket unlistable."""
+    status, _, _ = raw("PUT", f"/{bucket}/foo", b"bar", unsigned={"Content-Disposition": "attachment; filename=\xdc"})
+    assert status == 200
+    assert keys(s3.list_objects_v2(Bucket=bucket)) == ["foo"]
+    assert s3.get_object(Bucket=bucket, Key="foo")["Body"].read() == b"bar"
+
+
+def test_object_beside_which_lies_junk(s3, bucket, shared_service):
+    """Jobs write into the directories of the store too."""
+    fill(s3, bucket, ["foo"])
+    path, = (shared_service.data / "store").rglob(f"{bucket}.d/foo")
+    os.setxattr(path, "user.gruca", b"\xdc{")
+    assert keys(s3.list_objects_v2(Bucket=bucket)) == ["foo"]
+    got = s3.get_object(Bucket=bucket, Key="foo")
+    assert got["Body"].read() == b"foo" and got["ETag"].endswith('-1"')
+
+
+def test_what_is_not_known_is_no_put_or_delete(s3, bucket, raw):
+    fill(s3, bucket, ["foo"])
+    for method, path, headers in (("PUT", f"/{bucket}/foo?renameObject", {"x-amz-rename-source": "/x/y"}),
+                                  ("PUT", f"/{bucket}/foo", {"x-amz-write-offset-bytes": "3"}),
+                                  ("PUT", "/never-made?versioning", {}),
+                                  ("DELETE", f"/{bucket}/foo?renameObject", {}),
+                                  ("DELETE", f"/{bucket}?metadataTable", {})):
+        status, _, body = raw(method, path, b"", headers=headers)
+        assert status == 501 and b"<Code>NotImplemented</Code>" in body, (method, path)
+    assert s3.get_object(Bucket=bucket, Key="foo")["Body"].read() == b"foo"
+    assert "never-made" not in [one["Name"] for one in s3.list_buckets()["Buckets"]]
+
+
+def test_multi_object_delete_of_a_version(s3, bucket):
+    fill(s3, bucket, ["foo", "bar"])
+    answer = s3.delete_objects(Bucket=bucket, Delete={"Objects": [
+        {"Key": "foo", "VersionId": "1"}, {"Key": "bar", "VersionId": "null"}]})
+    assert [(one["Key"], one["Code"]) for one in answer["Errors"]] == [("foo", "NotImplemented")]
+    assert [one["Key"] for one in answer["Deleted"]] == ["bar"]
+    assert keys(s3.list_objects(Bucket=bucket)) == ["foo"]

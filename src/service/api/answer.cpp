@@ -93,9 +93,17 @@ std::string xml_escaped(std::string_view text) {
             case '"':
                 escaped += "&quot;";
                 break;
+            case '\n':
+            case '\r':
+            case '\t':  // As they are, readers would make blanks of them, or nothing.
+                escaped += "&#" + std::to_string(static_cast<int>(c)) + ";";
+                break;
             default:
-                // XML 1.0 has no other control characters.
-                escaped += static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' ? ' ' : c;
+                if (static_cast<unsigned char>(c) < 0x20) {
+                    escaped += "\xef\xbf\xbd";
+                } else {
+                    escaped += c;
+                }
         }
     }
     return escaped;

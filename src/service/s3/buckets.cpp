@@ -2,8 +2,8 @@
 
 #include "base/boundary.h"
 #include "base/text.h"
-#include "net/url.h"
 #include "service/s3/call.h"
+#include "service/s3/keys.h"
 #include "service/s3/listing.h"
 
 namespace gruca::service::s3 {
@@ -16,24 +16,6 @@ void require_admin(KeyKind kind) {
     if (kind == KeyKind::admin) return;
     refuse(403, "AccessDenied", "Access Denied: a job's credentials are for objects, not buckets");
 }
-
-// How keys are written: as they are, or percent-encoded, when a client asks for what XML can hold.
-class Keys {
-  public:
-    explicit Keys(const Request& request) : encodes_(request.parameter("encoding-type") == "url") {
-        const std::string type = request.parameter("encoding-type");
-        if (!type.empty() && !encodes_) {
-            refuse_argument("Invalid Encoding Method specified in Request: " + type);
-        }
-    }
-    std::string operator()(const std::string& key) const {
-        return encodes_ ? net::percent_encode(key, true) : key;
-    }
-    bool encodes() const { return encodes_; }
-
-  private:
-    const bool encodes_;
-};
 
 std::string token_of(const std::string& after) {
     return base64(bytes_of(after));
@@ -119,7 +101,8 @@ void S3Service::create_bucket(Call& call) {
     const std::string& bucket = call.request.bucket();
     require_bucket_name(bucket);
     // Whatever region a client is configured for, the bucket is here.
-    read_create_bucket(receive_document(call.stream, call.payload, kXmlBytesMax));
+    read_create_bucket(
+        receive_document(call.stream, call.payload, call.request, Told::of_document));
     if (store_.has_directory(bucket + "/")) {
         refuse(
             409, "BucketAlreadyOwnedByYou",
@@ -176,32 +159,39 @@ void S3Service::list_objects(Call& call) {
     call.send_xml(xml.take());
 }
 
+std::optional<api::Fault> S3Service::delete_one(const std::string& bucket,
+                                                const DeleteDocument::Object& object) {
+    if (!object.not_implemented.empty()) {
+        return api::Fault{.code = "NotImplemented",
+                          .message = "gruca does not delete by this: " + object.not_implemented};
+    }
+    if (object.key.size() > kKeyBytesMax) {
+        return api::Fault{.code = "KeyTooLongError", .message = "Your key is too long"};
+    }
+    const std::string key = bucket + "/" + object.key;
+    bool fits = true;
+    const auto error = run_guarded([&] {
+        const std::lock_guard lock(mutex_of(key));
+        if (object.etag) {
+            const auto found = store_.find(key);
+            fits = found && matches_etag(*object.etag, attributes_of(*found).etag);
+        }
+        if (fits) store_.remove(key);
+    });
+    if (error) return fault_of_failure(*error);
+    if (!fits) return api::Fault{.code = "PreconditionFailed", .message = "ETag"};
+    return std::nullopt;
+}
+
 void S3Service::delete_objects(Call& call) {
     const Request& request = call.request;
     const DeleteDocument document =
-        read_delete(receive_document(call.stream, call.payload, kXmlBytesMax));
+        read_delete(receive_document(call.stream, call.payload, request, Told::of_document));
     answer_slowly(call, [&] {
         XmlWriter xml;
         xml.open_root("DeleteResult");
         for (const DeleteDocument::Object& object : document.objects) {
-            std::optional<api::Fault> fault;
-            const std::string key = request.bucket() + "/" + object.key;
-            const std::lock_guard lock(mutex_of(key));
-            const auto error = run_guarded([&] {
-                const auto found = object.etag ? store_.find(key) : std::nullopt;
-                if (object.etag &&
-                    (!found || !matches_etag(*object.etag, attributes_of(*found).etag))) {
-                    fault = api::Fault{.code = "PreconditionFailed", .message = "ETag"};
-                    return;
-                }
-                if (object.key.size() > kKeyBytesMax) {
-                    fault =
-                        api::Fault{.code = "KeyTooLongError", .message = "Your key is too long"};
-                    return;
-                }
-                store_.remove(key);
-            });
-            if (error) fault = fault_of_failure(*error);
+            const auto fault = delete_one(request.bucket(), object);
             if (!fault && document.quiet) continue;
             xml.open(fault ? "Error" : "Deleted");
             xml.add("Key", object.key);

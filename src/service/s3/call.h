@@ -20,7 +20,6 @@ struct S3Service::Call {
     const Request& request;
     std::string request_id;
     KeyKind kind = KeyKind::admin;
-    bool is_presigned = false;
     net::PayloadRule payload = {};
 
     net::HttpResponse answer(int status = 200) const {
@@ -47,9 +46,12 @@ struct Received {
 Received receive_body(net::HttpStream& stream, const net::PayloadRule& rule, const Request& request,
                       store::ObjectWriter& writer, std::optional<Algorithm> otherwise = {});
 
-// A small body, held against its signature likewise.
+// What a checksum header beside a document is of: in a completion it is of the object.
+enum class Told { of_document, of_object };
+
+// A document of at most kXmlBytesMax bytes, held against all of that likewise.
 std::string receive_document(net::HttpStream& stream, const net::PayloadRule& rule,
-                             std::size_t bytes_max);
+                             const Request& request, Told told);
 
 // Puts attributes beside the body; where the file system keeps none, refuses those that would be
 // missed.

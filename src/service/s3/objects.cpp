@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "service/s3/call.h"
+#include "service/s3/write_conditions.h"
 
 namespace gruca::service::s3 {
 namespace {
@@ -82,26 +83,6 @@ void S3Service::get_object(Call& call) {
     if (request.method() == "GET") send_body(call.stream, *reader, sent);
 }
 
-namespace {
-
-// If-None-Match: * and If-Match, which a put may have. True: only when the key is absent.
-bool only_if_absent(const Request& request) {
-    const auto none = request.header("If-None-Match");
-    if (none && trim(*none) != "*") {
-        refuse(501, "NotImplemented", "If-None-Match of a put must be *");
-    }
-    return none.has_value();
-}
-
-void require_match(const Request& request, const std::optional<store::ObjectInfo>& found) {
-    const auto match = request.header("If-Match");
-    if (!match) return;
-    if (!found) refuse_no_key(request.key());
-    if (!matches_etag(*match, attributes_of(*found).etag)) refuse_precondition("If-Match");
-}
-
-}  // namespace
-
 void S3Service::put_object(Call& call) {
     const Request& request = call.request;
     const bool if_absent = only_if_absent(request);
@@ -112,10 +93,10 @@ void S3Service::put_object(Call& call) {
     attributes.etag = hex_of(received.md5);
     attributes.checksum = received.checksum;
     keep_attributes(*writer, attributes);
+    writer->flush();
     {
         const std::lock_guard lock(mutex_of(request.object()));
-        require_match(request,
-                      request.header("If-Match") ? store_.find(request.object()) : std::nullopt);
+        require_match(request, store_);
         if (writer->commit() == store::PutOutcome::precondition_failed) {
             refuse_precondition("If-None-Match");
         }
@@ -162,10 +143,10 @@ void S3Service::copy_object(Call& call) {
         const auto writer = store_.begin_put(request.object(), {.only_if_absent = if_absent});
         writer->append(*reader, 0, reader->info().bytes);
         keep_attributes(*writer, attributes);
+        writer->flush();
         {
             const std::lock_guard lock(mutex_of(request.object()));
-            require_match(
-                request, request.header("If-Match") ? store_.find(request.object()) : std::nullopt);
+            require_match(request, store_);
             if (writer->commit() == store::PutOutcome::precondition_failed) {
                 refuse_precondition("If-None-Match");
             }
@@ -182,7 +163,7 @@ void S3Service::copy_object(Call& call) {
 void S3Service::delete_object(Call& call) {
     const Request& request = call.request;
     const std::lock_guard lock(mutex_of(request.object()));
-    if (request.header("If-Match")) require_match(request, store_.find(request.object()));
+    require_match(request, store_);
     store_.remove(request.object());
     call.send(call.answer(204));
 }

@@ -78,55 +78,77 @@ void require_md5(const Request& request, const std::string& md5) {
     }
 }
 
+// What is computed of a body as it comes, and in the end held against what its client says of it.
+class Digests {
+  public:
+    explicit Digests(std::optional<Algorithm> algorithm)
+        : algorithm_(algorithm), digest_(algorithm ? make_digest(*algorithm) : nullptr) {}
+
+    void update(std::span<const std::byte> piece) {
+        md5_->update(piece);
+        if (digest_) digest_->update(piece);
+    }
+
+    Received finish(const Request& request, const net::Headers& trailers) {
+        Received received{.md5 = md5_->finish()};
+        require_md5(request, received.md5);
+        if (!digest_) return received;
+        const std::string value = base64_of(digest_->finish());
+        const auto told = told_checksum(*algorithm_, request, trailers);
+        if (told && *told != value) {
+            refuse(400, "BadDigest",
+                   fmt::format("The {} you specified did not match what we received.",
+                               upper_name(*algorithm_)));
+        }
+        received.checksum = Checksum{.algorithm = *algorithm_, .value = value};
+        return received;
+    }
+
+  private:
+    const std::unique_ptr<Digest> md5_ = make_md5();
+    const std::optional<Algorithm> algorithm_;
+    const std::unique_ptr<Digest> digest_;  // Null without an algorithm.
+};
+
 }  // namespace
 
 Received receive_body(net::HttpStream& stream, const net::PayloadRule& rule, const Request& request,
                       store::ObjectWriter& writer, std::optional<Algorithm> otherwise) {
     require_length(stream, rule);
     const auto named = announced(request, rule);
-    const auto algorithm = named ? named : otherwise;
-    const auto md5 = make_md5();
-    const auto digest = algorithm ? make_digest(*algorithm) : nullptr;
+    Digests digests(named ? named : otherwise);
     net::SignedPayload payload(rule);
     std::vector<std::byte> buffer(kPieceBytes);
     while (const std::size_t bytes = stream.read(buffer)) {
         const std::span<const std::byte> piece = payload.take(std::span(buffer).first(bytes));
         if (payload.fault()) break;
-        md5->update(piece);
-        if (digest) digest->update(piece);
+        digests.update(piece);
         writer.write(piece);
         if (payload.decoded_bytes() > kPutBytesMax) {
             refuse(400, "EntityTooLarge", "Your proposed upload exceeds the maximum allowed size");
         }
     }
     if (const auto fault = payload.finish()) refuse_payload(*fault, payload.detail());
-    Received received{.md5 = md5->finish()};
-    require_md5(request, received.md5);
-    if (!digest) return received;
-    const std::string value = base64_of(digest->finish());
-    const auto told = told_checksum(*algorithm, request, payload.trailers());
-    if (told && *told != value) {
-        refuse(400, "BadDigest",
-               fmt::format("The {} you specified did not match what we received.",
-                           upper_name(*algorithm)));
-    }
-    received.checksum = Checksum{.algorithm = *algorithm, .value = value};
-    return received;
+    return digests.finish(request, payload.trailers());
 }
 
 std::string receive_document(net::HttpStream& stream, const net::PayloadRule& rule,
-                             std::size_t bytes_max) {
+                             const Request& request, Told told) {
+    Digests digests(told == Told::of_document ? announced(request, rule) : std::nullopt);
     net::SignedPayload payload(rule);
     std::string document;
     std::vector<std::byte> buffer(64u << 10);
     while (const std::size_t bytes = stream.read(buffer)) {
         document += text_of(payload.take(std::span(buffer).first(bytes)));
         if (payload.fault()) break;
-        if (document.size() > bytes_max) {
-            refuse(400, "MalformedXML", fmt::format("a document of more than {} bytes", bytes_max));
+        if (document.size() > kXmlBytesMax) {
+            refuse(400, "MalformedXML",
+                   fmt::format("a document of more than {} bytes", kXmlBytesMax));
         }
     }
     if (const auto fault = payload.finish()) refuse_payload(*fault, payload.detail());
+    digests.update(bytes_of(document));
+    digests.finish(request, payload.trailers());
     return document;
 }
 

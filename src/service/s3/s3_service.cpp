@@ -6,55 +6,11 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "service/s3/call.h"
+#include "service/s3/known.h"
 #include "service/s3/slow_answer.h"
 
 namespace gruca::service::s3 {
 namespace {
-
-// Sub-resources that S3 has and this service does not: what reading them answers, by their names.
-// Empty: NotImplemented.
-struct SubResource {
-    const char* name;
-    const char* missing = "";  // The error of a bucket that has none.
-};
-constexpr SubResource kSubResources[] = {
-    {"acl"},
-    {"accelerate"},
-    {"analytics"},
-    {"cors", "NoSuchCORSConfiguration"},
-    {"encryption", "ServerSideEncryptionConfigurationNotFoundError"},
-    {"intelligent-tiering"},
-    {"inventory"},
-    {"legal-hold", "NoSuchObjectLockConfiguration"},
-    {"lifecycle", "NoSuchLifecycleConfiguration"},
-    {"logging"},
-    {"metrics"},
-    {"notification"},
-    {"object-lock", "ObjectLockConfigurationNotFoundError"},
-    {"ownershipControls", "OwnershipControlsNotFoundError"},
-    {"policy", "NoSuchBucketPolicy"},
-    {"policyStatus", "NoSuchBucketPolicy"},
-    {"publicAccessBlock", "NoSuchPublicAccessBlockConfiguration"},
-    {"replication", "ReplicationConfigurationNotFoundError"},
-    {"requestPayment"},
-    {"restore"},
-    {"retention", "NoSuchObjectLockConfiguration"},
-    {"select"},
-    {"tagging", "NoSuchTagSet"},
-    {"torrent"},
-    {"versions"},
-    {"website", "NoSuchWebsiteConfiguration"},
-};
-
-void refuse_sub_resource(const Request& request) {
-    for (const SubResource& one : kSubResources) {
-        if (!request.asks(one.name)) continue;
-        if (request.method() == "GET" && *one.missing != '\0') {
-            refuse(404, one.missing, std::string("This has no ") + one.name + ".");
-        }
-        refuse(501, "NotImplemented", std::string("gruca does not have this: ") + one.name);
-    }
-}
 
 api::Fault fault_of_signature(const net::VerifyS3Result& result) {
     switch (result.fault) {
@@ -183,7 +139,6 @@ void S3Service::authenticate(Call& call) const {
         refuse(403, "AccessDenied", "Access Denied: the key of a node is not for objects");
     }
     call.kind = key->kind;
-    call.is_presigned = result.is_presigned;
     call.payload = std::move(result.payload);
     const auto owner = call.request.header("x-amz-expected-bucket-owner");
     if (owner && *owner != options_.account) {
@@ -197,11 +152,11 @@ void S3Service::require_bucket(const std::string& bucket) const {
 
 void S3Service::dispatch(Call& call) {
     const Request& request = call.request;
+    require_known(request);
     if (request.bucket().empty() && request.key().empty()) {
         if (request.method() == "GET" || request.method() == "HEAD") return list_buckets(call);
         refuse(405, "MethodNotAllowed", "The specified method is not allowed here.");
     }
-    refuse_sub_resource(request);
     request.key().empty() ? dispatch_bucket(call) : dispatch_object(call);
 }
 
@@ -238,15 +193,9 @@ void S3Service::dispatch_object(Call& call) {
     const Request& request = call.request;
     const std::string& method = request.method();
     require_bucket(request.bucket());
-    if (request.parameter("versionId", "null") != "null") {
-        refuse(501, "NotImplemented", "There are no versions of objects.");
-    }
     const bool of_upload = request.asks("uploadId");
     const bool is_copy = request.header("x-amz-copy-source").has_value();
     if (method == "GET" && of_upload) return list_parts(call);
-    if (method == "GET" && request.asks("attributes")) {
-        refuse(501, "NotImplemented", "gruca does not have this: attributes");
-    }
     if (method == "GET" || method == "HEAD") return get_object(call);
     if (method == "PUT" && of_upload) return is_copy ? upload_part_copy(call) : upload_part(call);
     if (method == "PUT") return is_copy ? copy_object(call) : put_object(call);

@@ -15,14 +15,20 @@
 #include <filesystem>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/random.h"
 #include "net/http_stream.h"
 #include "net/sigv4_payload.h"
+#include "service/api/answer.h"
 #include "service/auth/key_ring.h"
+#include "service/s3/attributes.h"
 #include "service/s3/request.h"
+#include "service/s3/upload.h"
+#include "service/s3/xml.h"
 #include "store/local_store.h"
 
 namespace gruca::service::s3 {
@@ -70,6 +76,8 @@ class S3Service {
     void delete_bucket(Call& call);
     void list_objects(Call& call);
     void delete_objects(Call& call);
+    std::optional<api::Fault> delete_one(const std::string& bucket,
+                                         const DeleteDocument::Object& object);
 
     void get_object(Call& call);
     void put_object(Call& call);
@@ -80,6 +88,12 @@ class S3Service {
     void upload_part(Call& call);
     void upload_part_copy(Call& call);
     void complete_upload(Call& call);
+    std::optional<Attributes> completed_before(const Request& request) const;
+    Attributes make_object(const Request& request, const UploadHead& head,
+                           const std::vector<CompletedPart>& wanted);
+    Attributes commit_upload(const Request& request, Attributes attributes,
+                             store::ObjectWriter& writer);
+    void forget_upload(const std::string& place);
     void abort_upload(Call& call);
     void list_parts(Call& call);
     void list_uploads(Call& call);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <span>
+
 #include "base/json.h"
 #include "service/s3/refusal.h"
 #include "service/s3/xml.h"
@@ -40,18 +42,33 @@ std::string part_name(std::int64_t number) {
     return fmt::format("part-{:05}", number);
 }
 
-UploadHead upload_head_of(const store::ObjectStore& uploads, const Request& request) {
-    const std::string place = upload_place_of(request);
-    if (!uploads.find(place + "head")) {
-        refuse(404, "NoSuchUpload",
-               "The specified upload does not exist. The upload ID may be invalid, or the upload "
-               "may have been aborted or completed.");
-    }
-    UploadHead head = UploadHead::from_text(uploads.get(place + "head"));
+void refuse_no_upload() {
+    refuse(404, "NoSuchUpload",
+           "The specified upload does not exist. The upload ID may be invalid, or the upload may "
+           "have been aborted or completed.");
+}
+
+UploadHead read_upload_head(const store::ObjectReader& reader) {
+    std::string text(reader.info().bytes, '\0');
+    text.resize(reader.read(0, std::as_writable_bytes(std::span(text))));
+    return UploadHead::from_text(text);
+}
+
+std::optional<UploadHead> find_upload_head(const store::ObjectStore& uploads,
+                                           const Request& request) {
+    const auto reader = uploads.open(upload_place_of(request) + "head");
+    if (!reader) return std::nullopt;
+    UploadHead head = read_upload_head(*reader);
     if (head.key != request.key()) {
         refuse(404, "NoSuchUpload", "The specified upload is of another key.");
     }
     return head;
+}
+
+UploadHead upload_head_of(const store::ObjectStore& uploads, const Request& request) {
+    auto head = find_upload_head(uploads, request);
+    if (!head) refuse_no_upload();
+    return std::move(*head);
 }
 
 }  // namespace gruca::service::s3

@@ -8,7 +8,7 @@
 // and completing it is an ordinary put of all parts one after another. A kill at any moment leaves
 // the upload, to be completed again.
 //
-// Pure values and functions, except upload_head_of.
+// Pure values and functions, except those that look into the store.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,12 @@ std::string upload_place_of(const Request& request);
 std::int64_t part_number_of(const Request& request);
 std::string part_name(std::int64_t number);  // "part-00001"
 
-// Refuses when there is no such upload, or when it is of another key.
+UploadHead read_upload_head(const store::ObjectReader& reader);
+
+// Nothing when there is no such upload. Refuses when it is of another key.
+std::optional<UploadHead> find_upload_head(const store::ObjectStore& uploads,
+                                           const Request& request);
+[[noreturn]] void refuse_no_upload();
 UploadHead upload_head_of(const store::ObjectStore& uploads, const Request& request);
 
 }  // namespace gruca::service::s3

@@ -31,7 +31,15 @@ void S3Service::create_upload(Call& call) {
             type == "FULL_OBJECT" || (type.empty() && *head.algorithm == Algorithm::crc64nvme);
     }
     const std::string id = random_.hex_id(32);
-    uploads_.put(request.bucket() + "/" + id + "/head", head.to_text());
+    const auto writer = uploads_.begin_put(request.bucket() + "/" + id + "/head", {});
+    writer->write(bytes_of(head.to_text()));
+    // Asked here, where nothing has been sent yet: parts are known again by what lies beside them.
+    if (!writer->set_attributes(head.attributes.to_text())) {
+        refuse(501, "NotImplemented",
+               "The file system of the service's data directory keeps no extended attributes, and "
+               "so no parts of objects; put the object at once.");
+    }
+    writer->commit();
     XmlWriter xml;
     xml.open_root("InitiateMultipartUploadResult");
     xml.add("Bucket", request.bucket());
@@ -50,9 +58,14 @@ void S3Service::create_upload(Call& call) {
 }
 
 void S3Service::abort_upload(Call& call) {
-    upload_head_of(uploads_, call.request);
-    uploads_.for_each(upload_place_of(call.request),
-                      [&](const store::ObjectInfo& one) { uploads_.remove(one.key); });
+    const std::string place = upload_place_of(call.request);
+    {
+        // No completion can come between any more.
+        const std::lock_guard lock(mutex_of(call.request.object()));
+        upload_head_of(uploads_, call.request);
+        uploads_.remove(place + "head");
+    }
+    uploads_.for_each(place, [&](const store::ObjectInfo& one) { uploads_.remove(one.key); });
     call.send(call.answer(204));
 }
 
@@ -91,42 +104,6 @@ void S3Service::list_parts(Call& call) {
     }
     if (page.truncated) xml.add("NextPartNumberMarker", static_cast<std::uint64_t>(last));
     xml.close("ListPartsResult");
-    call.send_xml(xml.take());
-}
-
-void S3Service::list_uploads(Call& call) {
-    const Request& request = call.request;
-    const std::string place = request.bucket() + "/";
-    struct Upload {
-        std::string key, id;
-        TimePoint initiated;
-    };
-    std::vector<Upload> found;
-    uploads_.for_each(place, [&](const store::ObjectInfo& one) {
-        if (!one.key.ends_with("/head")) return;
-        const UploadHead head = UploadHead::from_text(uploads_.get(one.key));
-        if (!head.key.starts_with(request.parameter("prefix"))) return;
-        found.push_back(
-            {.key = head.key, .id = one.key.substr(place.size(), 32), .initiated = one.modified});
-    });
-    std::sort(found.begin(), found.end(), [](const Upload& a, const Upload& b) {
-        return std::pair(a.key, a.id) < std::pair(b.key, b.id);
-    });
-    XmlWriter xml;
-    xml.open_root("ListMultipartUploadsResult");
-    xml.add("Bucket", request.bucket());
-    xml.add("Prefix", request.parameter("prefix"));
-    xml.add("MaxUploads", found.size());
-    xml.add("IsTruncated", "false");
-    for (const Upload& upload : found) {
-        xml.open("Upload");
-        xml.add("Key", upload.key);
-        xml.add("UploadId", upload.id);
-        xml.add("StorageClass", "STANDARD");
-        xml.add("Initiated", iso8601(upload.initiated));
-        xml.close("Upload");
-    }
-    xml.close("ListMultipartUploadsResult");
     call.send_xml(xml.take());
 }
 

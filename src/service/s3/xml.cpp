@@ -4,6 +4,7 @@
 #include <pugixml.hpp>
 
 #include "base/text.h"
+#include "service/api/answer.h"
 #include "service/s3/refusal.h"
 
 namespace gruca::service::s3 {
@@ -21,25 +22,42 @@ constexpr unsigned int kHowToParse =
                why);
 }
 
-// pugixml is lenient and does not stop at a depth of its own.
+// Where a tag ends: at the first '>' that is not within the quotes of an attribute.
+std::size_t end_of_tag(std::string_view text, std::size_t at) {
+    char quote = '\0';
+    for (; at < text.size(); ++at) {
+        const char c = text[at];
+        if (quote != '\0') {
+            if (c == quote) quote = '\0';
+        } else if (c == '"' || c == '\'') {
+            quote = c;
+        } else if (c == '>') {
+            return at;
+        }
+    }
+    refuse_document("a tag without an end");
+}
+
+// pugixml is lenient and does not stop at a depth of its own. One look at each byte.
 void require_shallow(std::string_view text) {
     if (text.find('\0') != std::string_view::npos) refuse_document("it has a NUL");
     int depth = 0;
-    for (std::size_t at = 0; (at = text.find('<', at)) != std::string_view::npos; ++at) {
+    for (std::size_t at = 0; (at = text.find('<', at)) != std::string_view::npos;) {
         const char next = at + 1 < text.size() ? text[at + 1] : '\0';
         if (next == '!') refuse_document("declarations and comments are not taken");
-        if (next == '?') {
-            if (!trim(text.substr(0, at)).empty()) refuse_document("instructions are not taken");
-            continue;
+        if (next == '?' && !trim(text.substr(0, at)).empty()) {
+            refuse_document("instructions are not taken");
         }
-        const std::size_t end = text.find('>', at);
-        if (end == std::string_view::npos) refuse_document("a tag without an end");
+        const std::size_t end = next == '?' ? text.find("?>", at) : end_of_tag(text, at);
+        if (end == std::string_view::npos) refuse_document("an instruction without an end");
         if (next == '/') {
             --depth;
-        } else if (text[end - 1] != '/') {
+        } else if (next != '?' && text[end - 1] != '/') {
             ++depth;
         }
+        if (depth < 0) refuse_document("an end without a beginning");
         if (depth > kDepthMax) refuse_document("nested too deeply");
+        at = end;
     }
 }
 
@@ -101,28 +119,6 @@ std::string unquoted(std::string_view etag) {
     return std::string(etag);
 }
 
-void append_escaped(std::string& to, std::string_view text) {
-    const std::string clean = is_utf8(text) ? std::string(text) : repair_utf8(text);
-    for (const char c : clean) {
-        const auto byte = static_cast<unsigned char>(c);
-        if (c == '&') {
-            to += "&amp;";
-        } else if (c == '<') {
-            to += "&lt;";
-        } else if (c == '>') {
-            to += "&gt;";
-        } else if (c == '"') {
-            to += "&quot;";
-        } else if (c == '\n' || c == '\r' || c == '\t') {
-            to += "&#" + std::to_string(byte) + ";";
-        } else if (byte < 0x20) {
-            to += "\xef\xbf\xbd";
-        } else {
-            to += c;
-        }
-    }
-}
-
 }  // namespace
 
 DeleteDocument read_delete(std::string_view text) {
@@ -136,6 +132,11 @@ DeleteDocument read_delete(std::string_view text) {
         DeleteDocument::Object object{.key = text_of_child(node, "Key")};
         if (object.key.empty()) refuse_document("an Object without a Key");
         if (node.child("ETag")) object.etag = unquoted(text_of_child(node, "ETag"));
+        const std::string version = text_of_child(node, "VersionId");
+        if (!version.empty() && version != "null") object.not_implemented = "VersionId";
+        for (const char* condition : {"LastModifiedTime", "Size"}) {
+            if (node.child(condition)) object.not_implemented = condition;
+        }
         result.objects.push_back(std::move(object));
         if (result.objects.size() > kDeletedKeysMax) refuse_document("more than 1000 keys");
     }
@@ -190,7 +191,7 @@ void XmlWriter::close(std::string_view name) {
 
 void XmlWriter::add(std::string_view name, std::string_view value) {
     open(name);
-    append_escaped(text_, value);
+    text_ += api::xml_escaped(value);
     close(name);
 }
 

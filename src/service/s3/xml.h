@@ -26,6 +26,7 @@ struct DeleteDocument {
     struct Object {
         std::string key;
         std::optional<std::string> etag = {};  // Delete only this version.
+        std::string not_implemented = {};  // What else it asks for: that it must not be deleted.
     };
     std::vector<Object> objects;
     bool quiet = false;

@@ -68,6 +68,47 @@ TEST(S3Xml, depth_length_and_number_have_limits) {
               "MalformedXML");
 }
 
+// Looking at each tag to the end of the text would take this test beyond its time limit.
+TEST(S3Xml, a_document_costs_what_its_length_does) {
+    const auto filled = [](std::string text, std::string_view with) {
+        while (text.size() + with.size() < kXmlBytesMax) text += with;
+        return text + ">";
+    };
+    EXPECT_EQ(code_of(read_delete, filled("", "</")), "MalformedXML");
+    EXPECT_EQ(code_of(read_delete, filled("", "<a</")), "MalformedXML");
+    EXPECT_EQ(code_of(read_delete, filled("<Delete a='", "<a</")), "MalformedXML");
+}
+
+TEST(S3Xml, depth_does_not_hide_in_quotes_or_instructions) {
+    const auto nested = [](std::string_view tag) {
+        std::string text = "<CreateBucketConfiguration>";
+        for (int i = 0; i < 20; ++i) text += tag;
+        for (int i = 0; i < 20; ++i) text += "</a>";
+        return text + "</CreateBucketConfiguration>";
+    };
+    EXPECT_EQ(code_of(read_create_bucket, nested("<a>")), "MalformedXML");
+    EXPECT_EQ(code_of(read_create_bucket, nested("<a b='></a>'>")), "MalformedXML");
+    EXPECT_EQ(code_of(read_create_bucket, nested("<a><?p ></a>?>")), "MalformedXML");
+    EXPECT_EQ(code_of(read_create_bucket,
+                      "<CreateBucketConfiguration><a b='>' c='/'></a>"
+                      "</CreateBucketConfiguration>"),
+              "");
+    EXPECT_EQ(code_of(read_create_bucket, "</a><a/>"), "MalformedXML");
+}
+
+TEST(S3Xml, what_a_delete_also_asks_for_is_not_lost) {
+    const auto asked = [](const std::string& with) {
+        return read_delete("<Delete><Object><Key>k</Key>" + with + "</Object></Delete>")
+            .objects.at(0)
+            .not_implemented;
+    };
+    EXPECT_EQ(asked("<VersionId>abc</VersionId>"), "VersionId");
+    EXPECT_EQ(asked("<Size>1</Size>"), "Size");
+    EXPECT_EQ(asked("<LastModifiedTime>x</LastModifiedTime>"), "LastModifiedTime");
+    EXPECT_EQ(asked("<VersionId>null</VersionId>"), "");
+    EXPECT_EQ(asked(""), "");
+}
+
 TEST(S3Xml, reads_the_parts_of_a_completion) {
     const auto parts = read_complete(
         "<CompleteMultipartUpload><Part><ETag>\"x\"</ETag><PartNumber>1</PartNumber></Part>"
