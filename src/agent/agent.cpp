@@ -282,6 +282,7 @@ void Agent::give_up(const std::string& why, const std::string& kind) {
     course_.given_up = true;
     course_.told = false;
     report_.given_up = true;
+    report_.gave_up_at = clock_.now();
     if (report_.failure.empty()) {
         report_.failure = why;
         report_.failure_kind = kind;

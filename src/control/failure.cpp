@@ -37,6 +37,11 @@ std::string text_of(const spec::NodeReport& report) {
                                : "the node gave up without saying why";
 }
 
+// What a node says of the time, unless it says nothing or tells of the future.
+TimePoint time_told(TimePoint told, TimePoint now) {
+    return told > TimePoint() && told <= now ? told : now;
+}
+
 const Node* first_to_fail(const Job& job) {
     const Node* first = nullptr;
     for (const Node& node : job.nodes) {
@@ -69,8 +74,7 @@ bool merge(Node& node, const spec::NodeReport& heard, TimePoint now) {
         known.ended = true;
         known.exit_code = heard.exit_code;
         known.exit_signal = heard.exit_signal;
-        const bool has_time = heard.ended_at > TimePoint() && heard.ended_at <= now;
-        known.ended_at = has_time ? heard.ended_at : now;
+        known.ended_at = time_told(heard.ended_at, now);
         news = true;
     }
     // The first reason stays; what an agent appends to it is taken.
@@ -82,10 +86,11 @@ bool merge(Node& node, const spec::NodeReport& heard, TimePoint now) {
     }
     if (heard.given_up && !known.given_up) {
         known.given_up = true;
+        known.gave_up_at = time_told(heard.gave_up_at, now);
         news = true;
     }
     if (!node.failed_at && (ended_badly(known) || known.given_up)) {
-        const TimePoint when = ended_badly(known) ? known.ended_at : now;
+        const TimePoint when = ended_badly(known) ? known.ended_at : known.gave_up_at;
         // One that fails after it was told to stop was dragged down by others.
         const bool by_itself = !node.stop_ordered_at || when < *node.stop_ordered_at;
         if (by_itself) node.failed_at = when;

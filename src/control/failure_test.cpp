@@ -59,6 +59,23 @@ TEST_F(Control, the_first_to_fail_is_blamed_though_heard_of_last) {
     EXPECT_EQ(job("llm").failure_reason, "AlgorithmError: text of 3, exit code: 9, on algo-3");
 }
 
+TEST_F(Control, a_node_that_gave_up_first_is_blamed_though_heard_of_last) {
+    create("llm", 2);
+    train("llm");
+    now += 10s;
+    const TimePoint killed = now - 100ms;
+    end_program("llm", 1, 8, "rank 1 is gone");
+    now += 1s;
+    happen(NodeReported{.report = {.node_id = id("llm", 2),
+                                   .phase = NodePhase::training,
+                                   .failure = "the keeper was killed",
+                                   .failure_kind = "InternalServerError",
+                                   .given_up = true,
+                                   .gave_up_at = killed}});
+    leave("llm");
+    EXPECT_EQ(job("llm").failure_reason, "InternalServerError: the keeper was killed, on algo-2");
+}
+
 TEST_F(Control, a_stop_after_a_failure_is_accepted_and_the_job_still_fails) {
     create("llm", 2);
     train("llm");

@@ -173,10 +173,11 @@ void NodeKeeper::try_save(const cluster::NodeGone& gone, int tries) {
 void NodeKeeper::remove_parts(const std::string& node_id) {
     const std::optional<NodeOnBoard> node = jobs_.find_node(node_id);
     if (!node || !is_past_assembly(*node->job)) return;
+    const std::string parts = spec::parts_prefix(node->job->spec.name);
     std::vector<std::string> keys;
-    store_.for_each(spec::parts_prefix(node->job->spec.name),
-                    [&](const store::ObjectInfo& object) { keys.push_back(object.key); });
+    store_.for_each(parts, [&](const store::ObjectInfo& object) { keys.push_back(object.key); });
     for (const std::string& key : keys) store_.remove(key);
+    store_.remove_directory(parts);  // Of one that was killed before its part was there.
 }
 
 void NodeKeeper::save_log(const std::string& node_id) {

@@ -193,12 +193,15 @@ TEST(ServiceTest, parts_that_nobody_merges_go_with_the_last_node) {
     }
     store.put(".gruca/parts/job/algo-2/model.tar", std::string_view("of the second"));
     store.put(".gruca/parts/job-2/algo-2/model.tar", std::string_view("of another job"));
+    const std::string unfinished = running.scratch.path() / "data/store/%2Egruca.d/parts.d/job.d";
+    std::filesystem::create_directories(unfinished + "/algo-1.d");  // Nothing was put there.
     running.nodes.end(two.node_id);  // Its part is safe: the first may merge it still.
     EXPECT_TRUE(running.nodes.await_removal(two.node_id));
     EXPECT_TRUE(store.find(".gruca/parts/job/algo-2/model.tar"));
     running.nodes.end(one.node_id);
     EXPECT_EQ(running.ended("job").at("TrainingJobStatus").as_string(), "Failed");
     EXPECT_FALSE(store.find(".gruca/parts/job/algo-2/model.tar"));
+    EXPECT_FALSE(std::filesystem::exists(unfinished));
     EXPECT_TRUE(store.find(".gruca/parts/job-2/algo-2/model.tar"));
 }
 

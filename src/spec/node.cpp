@@ -226,7 +226,8 @@ Json NodeReport::to_json() const {
                          {"ended_at_ms", to_ms(ended_at)},
                          {"failure", failure},
                          {"failure_kind", failure_kind},
-                         {"given_up", given_up}});
+                         {"given_up", given_up},
+                         {"gave_up_at_ms", to_ms(gave_up_at)}});
 }
 
 NodeReport NodeReport::from_json(const Json& json) {
@@ -238,7 +239,8 @@ NodeReport NodeReport::from_json(const Json& json) {
             .ended_at = time_from_ms(json.get_int("ended_at_ms")),
             .failure = json.get_string("failure"),
             .failure_kind = json.get_string("failure_kind"),
-            .given_up = json.get_bool("given_up")};
+            .given_up = json.get_bool("given_up"),
+            .gave_up_at = time_from_ms(json.get_int("gave_up_at_ms"))};
 }
 
 const char* name(NodePhase phase) {

@@ -161,6 +161,7 @@ struct NodeReport {
     // The node cannot go on, before the program or after it, for the reason above: nothing of it
     // runs, its log is complete, and it waits for its release.
     bool given_up = false;
+    TimePoint gave_up_at = {};
 
     Json to_json() const;
     static NodeReport from_json(const Json& json);

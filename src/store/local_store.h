@@ -41,9 +41,6 @@ class LocalStore final : public ObjectStore {
     };
     std::vector<TopDirectory> top_directories() const;  // In byte order.
     bool has_directory(std::string_view prefix) const;
-    // Removes the directory of a prefix in which no object lies, with those below it, kept ones
-    // too. False when something lies there. `prefix` ends in '/'.
-    bool remove_directory(std::string_view prefix);
 
     std::optional<ObjectInfo> find(std::string_view key) const override;
     std::size_t read(std::string_view key, std::uint64_t offset,
@@ -52,6 +49,7 @@ class LocalStore final : public ObjectStore {
     std::unique_ptr<ObjectWriter> begin_put(std::string_view key, PutOptions options) override;
     ListPage list(const ListRequest& request) const override;
     void remove(std::string_view key) override;
+    bool remove_directory(std::string_view prefix) override;
 
   private:
     const std::filesystem::path root_;

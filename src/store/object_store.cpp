@@ -72,6 +72,10 @@ std::string ObjectStore::get(std::string_view key, std::uint64_t bytes_max) cons
                 fmt::format("object is replaced faster than it can be read: {}", key));
 }
 
+bool ObjectStore::remove_directory(std::string_view prefix) {
+    return list({.prefix = std::string(prefix), .keys_max = 1}).objects.empty();
+}
+
 void ObjectStore::for_each(std::string_view prefix,
                            const std::function<void(const ObjectInfo&)>& visit) const {
     ListRequest request{.prefix = std::string(prefix)};

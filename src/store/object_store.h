@@ -121,6 +121,10 @@ class ObjectStore {
 
     virtual void remove(std::string_view key) = 0;
 
+    // Removes what a store keeps beside objects under `prefix`, which ends in '/': directories,
+    // kept ones too. False when an object lies there.
+    virtual bool remove_directory(std::string_view prefix);
+
     // Whole small objects, built on the above.
     PutOutcome put(std::string_view key, std::span<const std::byte> body, PutOptions options = {});
     PutOutcome put(std::string_view key, std::string_view body, PutOptions options = {});
