@@ -72,6 +72,7 @@ TEST_F(Control, a_node_that_gave_up_first_is_blamed_though_heard_of_last) {
                                    .failure_kind = "InternalServerError",
                                    .given_up = true,
                                    .gave_up_at = killed}});
+    report("llm", 1, NodePhase::uploaded);
     leave("llm");
     EXPECT_EQ(job("llm").failure_reason, "InternalServerError: the keeper was killed, on algo-2");
 }
