@@ -106,7 +106,12 @@ def test_a_command_ends_with_its_client_and_with_its_node(shared_service):
 
 
 def test_nobody_without_the_jobs_secret_is_served(shared_service):
-    script = FIRST_RUNS + """
+    # The second waits for a word of the first by a way of its own: gruca-rsh would wait for minutes for a
+    # first that is through before it asks.
+    script = """
+    if [ "$SM_CURRENT_HOST" != algo-1 ]; then
+        exec python3 -c "import socket; socket.create_server(('', 7000)).accept()"
+    fi
     echo wrong > /opt/ml/gruca/remote-shell
     gruca-rsh algo-2 'echo served'; echo code $?
     timeout 5 python3 -c "
@@ -117,6 +122,7 @@ try:
     print('closed')
 except ConnectionResetError: print('closed')"
     gruca-rsh algo-2 true; echo code $?
+    until python3 -c "import socket; socket.create_connection(('algo-2', 7000))" 2> /dev/null; do sleep 0.1; done
     """
     shared_service.create("remote-secret", script, instances=2)
     job = completed(shared_service, "remote-secret")
