@@ -74,9 +74,8 @@ JobIndex::Slot JobIndex::add(JobSummary job) {
 }
 
 std::uint32_t JobIndex::status_number(const std::string& status) {
-    const auto found = std::find(statuses_.begin(), statuses_.end(), status);
-    const auto number = static_cast<std::uint32_t>(found - statuses_.begin());
-    if (found == statuses_.end()) statuses_.push_back(status);
+    const std::uint32_t number = find_status(status);
+    if (number == statuses_.size()) statuses_.push_back(status);
     return number;
 }
 
@@ -147,6 +146,12 @@ std::vector<JobSummary> JobIndex::with_prefix(const std::string& name_prefix) co
     return found;
 }
 
+// That of no job where the status has not occurred.
+std::uint32_t JobIndex::find_status(const std::string& status) const {
+    const auto found = std::find(statuses_.begin(), statuses_.end(), status);
+    return static_cast<std::uint32_t>(found - statuses_.begin());
+}
+
 bool JobIndex::matches(const Row& row, const JobQuery& query, std::uint32_t status) const {
     return (query.status.empty() || row.status == status) &&
            (!query.created_after || row.created > *query.created_after) &&
@@ -157,28 +162,58 @@ bool JobIndex::matches(const Row& row, const JobQuery& query, std::uint32_t stat
             name_of(row).find(query.name_contains) != std::string_view::npos);
 }
 
+// Nothing: kRowsWalkedMax did not do.
 template <class Iterator>
-JobPage JobIndex::page_of(Iterator begin, Iterator end, const JobQuery& query) const {
-    const auto status = static_cast<std::uint32_t>(
-        std::find(statuses_.begin(), statuses_.end(), query.status) - statuses_.begin());
-    JobPage page;
-    for (; begin != end; ++begin) {
-        if (!matches(rows_[*begin], query, status)) continue;
-        page.more = page.jobs.size() == query.count_max;
-        if (page.more) break;
-        page.jobs.push_back(jobs_[*begin]);
+std::optional<std::vector<JobIndex::Slot>> JobIndex::walk(Iterator begin, Iterator end,
+                                                          const JobQuery& query) const {
+    const std::uint32_t status = find_status(query.status);
+    std::vector<Slot> found;
+    for (std::size_t walked = 0; begin != end && found.size() <= query.count_max; ++begin) {
+        if (++walked > kRowsWalkedMax) return std::nullopt;
+        if (matches(rows_[*begin], query, status)) found.push_back(*begin);
+    }
+    return found;
+}
+
+std::vector<JobIndex::Slot> JobIndex::scan(const JobQuery& query) const {
+    const auto place = [&](Slot slot) { return place_of_slot(slot, query.order); };
+    const auto is_behind = [&](Slot slot) {
+        if (!query.after) return true;
+        return query.descending ? place(slot) < *query.after : place(slot) > *query.after;
+    };
+    const std::uint32_t status = find_status(query.status);
+    std::vector<Slot> found;
+    for (Slot slot = 0; slot < rows_.size(); ++slot) {
+        if (matches(rows_[slot], query, status) && is_behind(slot)) found.push_back(slot);
+    }
+    const std::size_t wanted = std::min(found.size(), query.count_max + 1);
+    std::partial_sort(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(wanted),
+                      found.end(), [&](Slot a, Slot b) {
+                          return query.descending ? place(b) < place(a) : place(a) < place(b);
+                      });
+    found.resize(wanted);
+    return found;
+}
+
+JobPage JobIndex::page_of(const std::vector<Slot>& slots, const JobQuery& query) const {
+    JobPage page{.jobs = {}, .more = slots.size() > query.count_max};
+    for (std::size_t i = 0; i < slots.size() && i < query.count_max; ++i) {
+        page.jobs.push_back(jobs_[slots[i]]);
     }
     return page;
 }
 
 JobPage JobIndex::list(const JobQuery& query) const {
     const Order& slots = places(query.order);
+    std::optional<std::vector<Slot>> found;
     if (query.descending) {
         const auto end = query.after ? first_not_before(*query.after, query.order) : slots.end();
-        return page_of(std::make_reverse_iterator(end), slots.rend(), query);
+        found = walk(std::make_reverse_iterator(end), slots.rend(), query);
+    } else {
+        const auto begin = query.after ? first_behind(*query.after, query.order) : slots.begin();
+        found = walk(begin, slots.end(), query);
     }
-    const auto begin = query.after ? first_behind(*query.after, query.order) : slots.begin();
-    return page_of(begin, slots.end(), query);
+    return page_of(found ? *found : scan(query), query);
 }
 
 }  // namespace gruca::service

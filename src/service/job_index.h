@@ -46,6 +46,11 @@ struct JobPage {
     bool more = false;  // Others follow the last one.
 };
 
+// How many rows are looked at in the order of a list. Where these do not fill the page, all are
+// looked at in the order in which they lie in memory, which is far quicker, and what matches is
+// sorted.
+constexpr std::size_t kRowsWalkedMax = 1000;
+
 class JobIndex {
   public:
     void put(JobSummary job);  // Replaces what the job was.
@@ -83,9 +88,14 @@ class JobIndex {
     void erase(Slot slot, JobOrder order);
     Order::const_iterator first_not_before(const PlaceView& place, JobOrder order) const;
     Order::const_iterator first_behind(const PlaceView& place, JobOrder order) const;
+    std::uint32_t find_status(const std::string& status) const;
     bool matches(const Row& row, const JobQuery& query, std::uint32_t status) const;
+    // One more than the page has, if there are so many.
     template <class Iterator>
-    JobPage page_of(Iterator begin, Iterator end, const JobQuery& query) const;
+    std::optional<std::vector<Slot>> walk(Iterator begin, Iterator end,
+                                          const JobQuery& query) const;
+    std::vector<Slot> scan(const JobQuery& query) const;
+    JobPage page_of(const std::vector<Slot>& slots, const JobQuery& query) const;
 
     std::vector<Row> rows_;                    // By slot.
     std::deque<JobSummary> jobs_;              // By slot.

@@ -13,6 +13,9 @@ namespace {
 
 constexpr std::array kStatuses = {"InProgress", "Completed", "Failed", "Stopped"};
 
+// More than a list walks, so that both ways of making a page are taken.
+constexpr int kJobs = 3 * static_cast<int>(kRowsWalkedMax);
+
 JobSummary some_job(int number, std::uint64_t chance) {
     return {.name = std::to_string(chance % 1000) + "-" + std::to_string(number),
             .number = number,
@@ -54,10 +57,10 @@ TEST(JobIndex, every_list_is_what_sorting_and_filtering_everything_gives) {
     const Philox chance(7, 0);
     JobIndex index;
     std::vector<JobSummary> jobs;
-    for (int i = 0; i < 300; ++i) {
+    for (int i = 0; i < kJobs; ++i) {
         jobs.push_back(some_job(i, chance.u64(static_cast<std::uint64_t>(i))));
-        if (i == 150) index.put_new(jobs);
-        if (i > 150) index.put(jobs.back());
+        if (i == kJobs / 2) index.put_new(jobs);
+        if (i > kJobs / 2) index.put(jobs.back());
     }
     for (std::size_t i = 0; i < jobs.size(); i += 3) {  // A third of them goes on.
         jobs[i].status = "Completed";
@@ -66,7 +69,7 @@ TEST(JobIndex, every_list_is_what_sorting_and_filtering_everything_gives) {
     }
     for (const JobOrder order : {JobOrder::creation, JobOrder::name, JobOrder::status}) {
         for (const bool descending : {false, true}) {
-            const JobQuery all{.order = order, .descending = descending, .count_max = 7};
+            const JobQuery all{.order = order, .descending = descending, .count_max = 97};
             JobQuery some = all;
             some.status = "Completed";
             some.name_contains = "1";
