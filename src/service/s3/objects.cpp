@@ -83,6 +83,16 @@ void S3Service::get_object(Call& call) {
     if (request.method() == "GET") send_body(call.stream, *reader, sent);
 }
 
+// The sync of a long body holds up no other object: it goes before the lock.
+void S3Service::commit(const Request& request, store::ObjectWriter& writer) {
+    writer.flush();
+    const std::lock_guard lock(mutex_of(request.object()));
+    require_match(request, store_);
+    if (writer.commit() == store::PutOutcome::precondition_failed) {
+        refuse_precondition("If-None-Match");
+    }
+}
+
 void S3Service::put_object(Call& call) {
     const Request& request = call.request;
     const bool if_absent = only_if_absent(request);
@@ -93,14 +103,7 @@ void S3Service::put_object(Call& call) {
     attributes.etag = hex_of(received.md5);
     attributes.checksum = received.checksum;
     keep_attributes(*writer, attributes);
-    writer->flush();
-    {
-        const std::lock_guard lock(mutex_of(request.object()));
-        require_match(request, store_);
-        if (writer->commit() == store::PutOutcome::precondition_failed) {
-            refuse_precondition("If-None-Match");
-        }
-    }
+    commit(request, *writer);
     net::HttpResponse response = call.answer();
     response.headers.add("ETag", with_quotes(attributes.etag));
     if (attributes.checksum) {
@@ -143,14 +146,7 @@ void S3Service::copy_object(Call& call) {
         const auto writer = store_.begin_put(request.object(), {.only_if_absent = if_absent});
         writer->append(*reader, 0, reader->info().bytes);
         keep_attributes(*writer, attributes);
-        writer->flush();
-        {
-            const std::lock_guard lock(mutex_of(request.object()));
-            require_match(request, store_);
-            if (writer->commit() == store::PutOutcome::precondition_failed) {
-                refuse_precondition("If-None-Match");
-            }
-        }
+        commit(request, *writer);
         XmlWriter xml;
         xml.open_root("CopyObjectResult");
         xml.add("LastModified", iso8601(clock_.now()));

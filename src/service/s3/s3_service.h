@@ -103,6 +103,8 @@ class S3Service {
     void answer_slowly(const Call& call, const std::function<std::string()>& make);
 
     std::mutex& mutex_of(const std::string& object);
+    // Makes what was written the object, if the conditions of the request hold as it becomes one.
+    void commit(const Request& request, store::ObjectWriter& writer);
 
     const S3Options options_;
     const KeyRing& keys_;
