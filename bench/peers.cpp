@@ -9,6 +9,8 @@
 #include <cstdio>
 #include <filesystem>
 
+#include <fmt/format.h>
+
 #include "base/error.h"
 #include "base/file.h"
 #include "net/http_client.h"
@@ -84,6 +86,19 @@ std::unique_ptr<Peer> start_moto() {
 std::unique_ptr<Peer> start_seaweedfs() {
     return Peer::start("weed", {"server", "-s3", "-ip", "127.0.0.1", "-ip.bind", "127.0.0.1",
                                 "-dir", "{dir}", "-s3.port", "{port}"});
+}
+
+std::optional<SlurmSpeed> measure_slurm(int jobs) {
+    const std::string script = std::string(GRUCA_SOURCE_DIR) + "/bench/slurm_jobs.sh";
+    const RunResult result = run({.argv = {script, std::to_string(jobs)}});
+    double speed = 0;
+    char version[64] = {};
+    if (result.status.ok() &&
+        std::sscanf(result.output.c_str(), "slurm %63s %lf", version, &speed) == 2) {
+        return SlurmSpeed{fmt::format("Slurm {}", version), speed};
+    }
+    std::fprintf(stderr, "bench: without Slurm: %s\n", result.output.c_str());
+    return std::nullopt;
 }
 
 }  // namespace gruca::bench

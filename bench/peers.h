@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/subprocess.h"
@@ -35,5 +36,13 @@ class Peer {
 std::unique_ptr<Peer> start_moto();
 // SeaweedFS as one S3 server on this machine.
 std::unique_ptr<Peer> start_seaweedfs();
+
+// Trivial jobs a second through Slurm's sbatch, by bench/slurm_jobs.sh on a cluster of its own.
+// Nothing where Slurm is not installed or does not start, which is said on stderr.
+struct SlurmSpeed {
+    std::string version;  // "Slurm 22.05.8"
+    double jobs_per_s = 0;
+};
+std::optional<SlurmSpeed> measure_slurm(int jobs);
 
 }  // namespace gruca::bench

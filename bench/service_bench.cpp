@@ -128,9 +128,13 @@ void trivial_jobs(const Options& options) {
         return jobs / seconds;
     };
     run("warm", options.tiny ? 2 : 40);
-    show({"trivial_jobs_per_s", run("trivial", options.tiny ? 8 : 600), "jobs/s",
-          Beside{"goal", 150}},
-         options.json);
+    const double ours = run("trivial", options.tiny ? 8 : 600);
+    show({"trivial_jobs_per_s", ours, "jobs/s", Beside{"goal", 150}}, options.json);
+    if (const auto slurm = options.tiny ? std::nullopt : measure_slurm(200)) {
+        show({"trivial_jobs_beside_slurm_per_s", ours, "jobs/s",
+              Beside{slurm->version, slurm->jobs_per_s}},
+             options.json);
+    }
 }
 
 void describe(const Options& options) {
